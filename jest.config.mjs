@@ -1,0 +1,56 @@
+const swc = {
+  jsc: {
+    parser: { syntax: 'typescript', decorators: true },
+    transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+    target: 'es2022',
+    keepClassNames: true,
+  },
+  module: { type: 'es6' },
+  sourceMaps: 'inline',
+  swcrc: false,
+};
+
+/** Tests that assert less than 500 ms, or drive real processes: one at a time, with nothing beside them. */
+const inBand = ['\\.timing\\.spec\\.ts$', '/test/faults/', '/test/e2e/'];
+const never = ['/node_modules/', '/dist/', '/test/api/compat/'];
+
+const shared = {
+  testTimeout: 10_000,
+  testEnvironment: 'node',
+  roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app'],
+  modulePathIgnorePatterns: [
+    '<rootDir>/dist/',
+    '<rootDir>/.build/',
+    '<rootDir>/.cache/',
+    '<rootDir>/test/api/compat/',
+  ],
+  extensionsToTreatAsEsm: ['.ts'],
+  // js before ts: the last mapping below also applies inside node_modules
+  moduleFileExtensions: ['js', 'mjs', 'cjs', 'ts', 'json', 'node'],
+  transform: { '^.+\\.ts$': ['@swc/jest', swc] },
+  moduleNameMapper: {
+    '^klock$': '<rootDir>/lib/index.ts',
+    '^klock/(.+)$': '<rootDir>/lib/entries/$1.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+};
+
+/** @type {import('jest').Config} */
+export default {
+  workerIdleMemoryLimit: '512MB',
+  reporters: ['default', '<rootDir>/test/support/reporter.mjs'],
+  projects: [
+    {
+      ...shared,
+      displayName: 'main',
+      testMatch: ['**/*.spec.ts'],
+      testPathIgnorePatterns: [...never, ...inBand],
+    },
+    {
+      ...shared,
+      displayName: 'in-band',
+      testRegex: [...inBand.slice(0, 1), '/test/(faults|e2e)/.*\\.spec\\.ts$'],
+      testPathIgnorePatterns: never,
+    },
+  ],
+};
