@@ -1,0 +1,48 @@
+import type { Capabilities } from './lock-driver.js';
+import type { LockEvent } from './lock-events.js';
+import type { LockHandle, LockOwner } from './lock-handle.js';
+import type { KeyInput } from './lock-key.js';
+import type { LockReport } from './lock-report.js';
+import type { AcquireOptions, TryOptions } from './options.js';
+
+/** A section that runs while a lock is held. */
+export type Work<T> = (lock: LockHandle) => PromiseLike<T> | T;
+
+/** The lock API, the same over every driver. */
+export interface Klock extends AsyncDisposable {
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  /**
+   * Waits for the lock.
+   * @throws LockTimeoutError when `waitMs` is over; LockAbortedError by the caller's signal; LockReentryError;
+   * LockUnavailableError, BackendStateError, ClosedError; InvalidKeyError and InvalidOptionError before any I/O.
+   */
+  acquire(key: KeyInput, options?: AcquireOptions): Promise<LockHandle>;
+  /** Asks once, never queues; undefined if someone else holds. Throws as `acquire`, but never LockTimeoutError. */
+  tryAcquire(key: KeyInput, options?: TryOptions): Promise<LockHandle | undefined>;
+  /**
+   * Runs `work` while holding the lock and releases it afterwards, whatever happened.
+   * A lock lost before `work` ended rejects with LockLostError, the result attached. An error of `work` always passes through unchanged.
+   */
+  withLock<T>(key: KeyInput, work: Work<T>): Promise<T>;
+  withLock<T>(key: KeyInput, options: AcquireOptions, work: Work<T>): Promise<T>;
+  /** The innermost lock of this instance that the current flow holds (inside `withLock` or a decorated method); with a key, one that covers it. */
+  current(key?: KeyInput): LockHandle | undefined;
+  /** A new identity for bare handles that shall re-enter. */
+  owner(): LockOwner;
+  /** Whether anyone holds the key or something that conflicts. Diagnostic only: it may be false by the time it is read. */
+  isLocked(key: KeyInput): Promise<boolean>;
+  /** Who holds and who waits. Diagnostic only. */
+  inspect(key: KeyInput): Promise<LockReport>;
+  /** Releases by token. @throws LockNotHeldError, InvalidTokenError, LockUnavailableError */
+  releaseToken(key: KeyInput, token: string): Promise<void>;
+  /** Extends by token. @throws LockNotHeldError, InvalidTokenError, InvalidOptionError, LockUnavailableError */
+  extendToken(key: KeyInput, token: string, ttlMs: number): Promise<void>;
+  /** Listens to events of one type until disposed. A listener that throws is reported as a `warning` and disturbs nobody. */
+  on<E extends LockEvent['type']>(type: E, listener: (event: Extract<LockEvent, { type: E }>) => void): Disposable;
+  /**
+   * Refuses new acquires, waits up to `graceMs` (10,000) for sections to end with their locks still renewed, then releases
+   * what is held and closes the driver. Repeatable; never rejects.
+   */
+  close(options?: { readonly graceMs?: number }): Promise<void>;
+}

@@ -1,0 +1,209 @@
+import type { LockKey } from '../core/index.js';
+
+/** Why a session ended. The words `lease_expired`, `client_close` and `server_restarting` travel on the wire (behaviour.md 1.7). */
+export type SessionEndReason = 'lease_expired' | 'client_close' | 'server_restarting';
+
+/** Names one call that waits for an answer; chosen by the host, never reused. */
+export type CallId = number;
+
+/** What the engine can be told. Every command is decided in one synchronous step (design D1). */
+export type EngineCommand =
+  | OpenSession
+  | RenewSession
+  | CloseSession
+  | Acquire
+  | DetachCall
+  | CancelRequest
+  | Release
+  | Drain
+  | FencesReserved
+  | HoldGrants
+  | Wake;
+
+export interface OpenSession {
+  readonly type: 'open-session';
+  /** Unpredictable, made by the host. */
+  readonly sessionId: string;
+  readonly leaseMs: number;
+  /** A label for reports. */
+  readonly client?: string;
+}
+
+export interface RenewSession {
+  readonly type: 'renew-session';
+  readonly sessionId: string;
+}
+
+/** Ends a session: its waiters are refused, its end is announced, then its locks are freed. */
+export interface CloseSession {
+  readonly type: 'close-session';
+  readonly sessionId: string;
+  readonly reason: SessionEndReason;
+}
+
+export interface Acquire {
+  readonly type: 'acquire';
+  readonly callId: CallId;
+  readonly sessionId: string;
+  /** The same for every attempt; scoped to the session (design D4). */
+  readonly requestId: string;
+  readonly key: LockKey;
+  /** Absolute, on the engine's clock. Infinity: until the session or the call ends. In the past or now: ask once, never queue. */
+  readonly waitUntilMs: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** The call ended without a cancel (its own deadline, its connection): the entry is detached, not removed (design D4). */
+export interface DetachCall {
+  readonly type: 'detach-call';
+  readonly callId: CallId;
+  /** How long the entry keeps its arrival number for a repeat of the request. Default 1,000. */
+  readonly keepMs?: number;
+}
+
+/** The client takes its request back: never to be granted any more, or released if it was. */
+export interface CancelRequest {
+  readonly type: 'cancel-request';
+  readonly sessionId: string;
+  readonly requestId: string;
+}
+
+export interface Release {
+  readonly type: 'release';
+  readonly sessionId: string;
+  readonly token: string;
+  /** Remembered with the token when the release succeeds; a repeat answers `released` again. */
+  readonly releaseId: string;
+  /** Keeps the key taken for this long although the grant has ended (`atLeastMs`); not bound to the session any more. */
+  readonly keepMs?: number;
+}
+
+/** From now on nothing is granted: every waiter is refused with `draining`; sessions and their grants live on. */
+export interface Drain {
+  readonly type: 'drain';
+}
+
+/** The host made fences up to and including this one durable. */
+export interface FencesReserved {
+  readonly type: 'fences-reserved';
+  readonly upTo: bigint;
+}
+
+/** No new grant before this instant (quarantine), or at all while the host is not sure to own its state (`Infinity`); 0 lifts it. */
+export interface HoldGrants {
+  readonly type: 'hold-grants';
+  readonly untilMs: number;
+}
+
+/** Time has passed: expire what is due. The engine names the next instant it wants this in `wakeAtMs`. */
+export interface Wake {
+  readonly type: 'wake';
+}
+
+/** The engine's record of who holds what. */
+export interface Grant {
+  readonly sessionId: string;
+  readonly requestId: string;
+  readonly key: LockKey;
+  readonly token: string;
+  readonly fence: bigint;
+  readonly span: number;
+  readonly grantedAtMs: number;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** Why an acquire is not granted. */
+export type Refusal =
+  /** Asked once and it is taken, or `waitUntilMs` has passed. May be asked again under the same id. */
+  | { readonly why: 'busy' }
+  /** The request was taken back. Never again under this id. */
+  | { readonly why: 'cancelled' }
+  /** The id stands for another key, or for a grant that has ended. */
+  | { readonly why: 'conflict' }
+  /** Remembered as ended. */
+  | { readonly why: 'session-gone'; readonly reason: SessionEndReason }
+  | { readonly why: 'session-not-found' }
+  | { readonly why: 'draining' }
+  /** Quarantine after an unclean start, or no ownership of the state directory. */
+  | { readonly why: 'recovering'; readonly untilMs: number }
+  /** No fence is reserved and none can be waited for. */
+  | { readonly why: 'no-fence' }
+  /** A bound was hit; `limit` is its name. */
+  | { readonly why: 'limit'; readonly limit: string };
+
+export type AcquireAnswer =
+  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'queued' }
+  | { readonly type: 'refused'; readonly refusal: Refusal };
+
+export type SessionAnswer =
+  | { readonly type: 'session'; readonly sessionId: string; readonly leaseMs: number; readonly expiresAtMs: number }
+  | { readonly type: 'session-ended' }
+  | {
+      readonly type: 'refused';
+      readonly refusal: Extract<Refusal, { why: 'session-gone' | 'session-not-found' | 'draining' | 'limit' }>;
+    };
+
+export type ReleaseAnswer =
+  | { readonly type: 'released' }
+  | { readonly type: 'not-held' }
+  /** The release id was used for another token. */
+  | { readonly type: 'refused'; readonly refusal: Extract<Refusal, { why: 'conflict' | 'session-gone' | 'session-not-found' }> };
+
+export type CancelAnswer =
+  | { readonly type: 'cancelled' }
+  | { readonly type: 'was-granted-now-released' }
+  | { readonly type: 'unknown-request' };
+
+/** The answer to each command type. */
+export interface Answers {
+  'open-session': SessionAnswer;
+  'renew-session': SessionAnswer;
+  'close-session': SessionAnswer;
+  acquire: AcquireAnswer;
+  'detach-call': undefined;
+  'cancel-request': CancelAnswer;
+  release: ReleaseAnswer;
+  drain: undefined;
+  'fences-reserved': undefined;
+  'hold-grants': undefined;
+  wake: undefined;
+}
+
+/** What the host must do, in this order: an end is announced before the keys it frees are granted to others. */
+export type Effect =
+  /** A queued call is answered. */
+  | { readonly type: 'call-answered'; readonly callId: CallId; readonly answer: Exclude<AcquireAnswer, { type: 'queued' }> }
+  /** Tell whoever watches the session; its locks are freed after this effect. */
+  | { readonly type: 'session-ended'; readonly sessionId: string; readonly reason: SessionEndReason }
+  /** Make fences up to `upTo` durable, then say `fences-reserved`. */
+  | { readonly type: 'reserve-fences'; readonly upTo: bigint };
+
+/** What one command led to. */
+export interface Outcome<T extends EngineCommand['type'] = EngineCommand['type']> {
+  readonly answer: Answers[T];
+  readonly effects: readonly Effect[];
+}
+
+/** How an engine is made. Bounds default to `core/limits.ts`. */
+export interface EngineOptions {
+  /** The largest fence ever given out before (0n for none): the first grant gets a larger one. */
+  readonly lastFence: bigint;
+  /** Fences up to here may be given out now; Infinity-like for a host without durable state: MAX_FENCE. */
+  readonly reservedFence: bigint;
+  /** Fences reserved ahead in one block. Default 2^22. */
+  readonly fenceBlock?: bigint;
+  /** Makes the token of a grant; 128 unpredictable bits, `lk_` + 32 hex digits. */
+  readonly mintToken: (grant: Omit<Grant, 'token'>) => string;
+  readonly maxWaiters?: number;
+  readonly maxWaitersPerKey?: number;
+  readonly maxSessions?: number;
+  readonly maxLocksPerSession?: number;
+  /** Remembered finished acquires, and releases, of one session, each. Default 65,536. */
+  readonly rememberedRequests?: number;
+  /** How long a finished request is remembered; 0 or less: no age limit. Default 3,600,000. */
+  readonly rememberMs?: number;
+  /** Ended sessions remembered: default 10,000 for 600,000 ms. */
+  readonly rememberedSessions?: number;
+  readonly rememberSessionMs?: number;
+}
