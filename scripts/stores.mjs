@@ -109,7 +109,9 @@ async function fetchStore(name, store) {
     if (process.getuid?.() === 0 && (await installedAsRoot(store))) return;
     await unpack(name, store);
   } catch (error) {
-    throw new Error(`${store.program} could not be fetched. ${advice(name, store)}\n${error.message}`);
+    throw new Error(`${store.program} could not be fetched. ${advice(name, store)}\n${error.message}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,0 +1,4 @@
+export { startEtcd, type EtcdCluster, type EtcdMember, type EtcdOptions } from './etcd.js';
+export { startPostgres, type PostgresServer } from './postgres.js';
+export { startRedis, type RedisOptions, type RedisServer } from './redis.js';
+export type { StoreProcess } from './store.js';
