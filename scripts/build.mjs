@@ -64,7 +64,9 @@ async function build(name) {
 const hasApp = () => sources('sample-app').some((file) => file.endsWith('.ts'));
 
 try {
-  await Promise.all([build('esm'), build('cjs')]);
+  // both to their end before the folder they build in is removed
+  const ends = await Promise.allSettled([build('esm'), build('cjs')]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
   if (!process.argv.includes('--lib') && hasApp()) await build('sample-app');
 } catch (error) {
   console.error(error.message);

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { ensureInstalled } from '../scripts/install.mjs';
 import { run, step } from '../scripts/progress.mjs';
 import { findStore, variableOf } from '../scripts/stores.mjs';
+import { checkCompat, compatApps } from './api/compat/run.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const long = process.argv.includes('--long');
@@ -137,6 +138,12 @@ async function runProject(spec) {
   return counts;
 }
 
+async function runCompat() {
+  const failed = await checkCompat();
+  const failures = failed.map((name) => `test/api/compat: ${name}`);
+  return { passed: compatApps.length - failed.length, failed: failed.length, skipped: 0, failures };
+}
+
 function add(all) {
   const sum = (key) => all.reduce((total, counts) => total + counts[key], 0);
   return {
@@ -153,6 +160,7 @@ async function main() {
   await fetchStores();
   const all = [];
   for (const spec of runs) all.push(await runProject(spec));
+  if (long && asked.length === 0) all.push(await runCompat());
   return add(all);
 }
 
