@@ -65,9 +65,7 @@ async function problems(): Promise<string[]> {
 
 async function compile(folder: string): Promise<string[]> {
   const args = ['node_modules/typescript/bin/tsc', '-p', folder, '--pretty', 'false'];
-  const failed = (error: { stdout?: string }): { stdout: string } => ({
-    stdout: error.stdout ?? String(error),
-  });
+  const failed = (error: Error & { stdout?: string }) => ({ stdout: error.stdout ?? error.message });
   const { stdout } = await promisify(execFile)(process.execPath, args).catch(failed);
   return stdout.split('\n');
 }
