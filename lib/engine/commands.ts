@@ -50,6 +50,11 @@ export interface Acquire {
   readonly key: LockKey;
   /** Absolute, on the engine's clock. Infinity: until the session or the call ends. In the past or now: ask once, never queue. */
   readonly waitUntilMs: number;
+  /**
+   * How long the request keeps its arrival number after `waitUntilMs` has passed (the answer is `busy` all the same),
+   * for the next attempt of the same request. Default 0: its wait is over and so is its place.
+   */
+  readonly keepPlaceMs?: number;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -93,6 +98,11 @@ export interface FencesReserved {
 export interface HoldGrants {
   readonly type: 'hold-grants';
   readonly untilMs: number;
+  /**
+   * And none from this instant on: the host is sure of its state only until then and says so again in time
+   * (design D7, the `owner` file). A late timer then grants nothing. Default Infinity.
+   */
+  readonly onlyUntilMs?: number;
 }
 
 /** Time has passed: expire what is due. The engine names the next instant it wants this in `wakeAtMs`. */
@@ -137,18 +147,29 @@ export type AcquireAnswer =
   | { readonly type: 'refused'; readonly refusal: Refusal };
 
 export type SessionAnswer =
-  | { readonly type: 'session'; readonly sessionId: string; readonly leaseMs: number; readonly expiresAtMs: number }
+  | {
+      readonly type: 'session';
+      readonly sessionId: string;
+      readonly leaseMs: number;
+      readonly expiresAtMs: number;
+    }
   | { readonly type: 'session-ended' }
   | {
       readonly type: 'refused';
-      readonly refusal: Extract<Refusal, { why: 'session-gone' | 'session-not-found' | 'draining' | 'limit' }>;
+      readonly refusal: Extract<
+        Refusal,
+        { why: 'session-gone' | 'session-not-found' | 'draining' | 'limit' }
+      >;
     };
 
 export type ReleaseAnswer =
   | { readonly type: 'released' }
   | { readonly type: 'not-held' }
   /** The release id was used for another token. */
-  | { readonly type: 'refused'; readonly refusal: Extract<Refusal, { why: 'conflict' | 'session-gone' | 'session-not-found' }> };
+  | {
+      readonly type: 'refused';
+      readonly refusal: Extract<Refusal, { why: 'conflict' | 'session-gone' | 'session-not-found' }>;
+    };
 
 export type CancelAnswer =
   | { readonly type: 'cancelled' }
@@ -173,7 +194,11 @@ export interface Answers {
 /** What the host must do, in this order: an end is announced before the keys it frees are granted to others. */
 export type Effect =
   /** A queued call is answered. */
-  | { readonly type: 'call-answered'; readonly callId: CallId; readonly answer: Exclude<AcquireAnswer, { type: 'queued' }> }
+  | {
+      readonly type: 'call-answered';
+      readonly callId: CallId;
+      readonly answer: Exclude<AcquireAnswer, { type: 'queued' }>;
+    }
   /** Tell whoever watches the session; its locks are freed after this effect. */
   | { readonly type: 'session-ended'; readonly sessionId: string; readonly reason: SessionEndReason }
   /** Make fences up to `upTo` durable, then say `fences-reserved`. */
@@ -199,6 +224,8 @@ export interface EngineOptions {
   readonly maxWaitersPerKey?: number;
   readonly maxSessions?: number;
   readonly maxLocksPerSession?: number;
+  /** Keys kept taken after their release (`keepMs`), in all. Default 200,000. */
+  readonly maxKeptKeys?: number;
   /** Remembered finished acquires, and releases, of one session, each. Default 65,536. */
   readonly rememberedRequests?: number;
   /** How long a finished request is remembered; 0 or less: no age limit. Default 3,600,000. */

@@ -1,0 +1,130 @@
+import type { Acquire, AcquireAnswer, DetachCall, Refusal } from './commands.js';
+import { DETACHED_KEEP_MS, MAX_CALLS_PER_REQUEST } from './engine-options.js';
+import type { EngineState } from './engine-state.js';
+import { Request } from './request.js';
+import type { Session } from './session.js';
+
+type Refused = Extract<AcquireAnswer, { type: 'refused' }>;
+
+const QUEUED: AcquireAnswer = Object.freeze({ type: 'queued' });
+const BUSY: Refusal = Object.freeze({ why: 'busy' });
+const CONFLICT: Refusal = Object.freeze({ why: 'conflict' });
+const CANCELLED: Refusal = Object.freeze({ why: 'cancelled' });
+
+/** One attempt of a request: the first, a repeat, or one more after a refusal. One id, one outcome (design D4). */
+export function acquire(state: EngineState, command: Acquire): AcquireAnswer {
+  const session = state.sessions.get(command.sessionId);
+  const live = session?.requests.live.get(command.requestId);
+  // A grant that was made before the drain is still told to whoever asks for it again: it is no new one.
+  if (state.draining && live?.stage !== 'held') return refused({ why: 'draining' });
+  if (session === undefined) return refused(state.sessions.missing(command.sessionId, state.nowMs));
+  if (live !== undefined) return repeat(state, live, command);
+  const finished = session.requests.finished.get(command.requestId, state.nowMs);
+  if (finished !== undefined) return refused(finished === 'was-granted-now-released' ? CONFLICT : CANCELLED);
+  return first(state, session, command);
+}
+
+/** A call ended without an answer. The request of the last such call keeps its arrival number for a while. */
+export function detachCall(state: EngineState, command: DetachCall): undefined {
+  const request = state.calls.get(command.callId);
+  if (request?.calls === undefined) return;
+  state.calls.delete(command.callId);
+  request.calls.splice(request.calls.indexOf(command.callId), 1);
+  if (request.calls.length > 0) return;
+  detach(state, request, command.keepMs ?? DETACHED_KEEP_MS);
+}
+
+/** The wait of a request is over; every call that waits for it is told. */
+export function endWait(state: EngineState, request: Request): Refusal {
+  const refusal = state.closedBecause() ?? BUSY;
+  const { keepPlaceMs } = request;
+  state.leaveLine(request, refusal);
+  keepPlace(state, request, keepPlaceMs);
+  return refusal;
+}
+
+function first(state: EngineState, session: Session, command: Acquire): AcquireAnswer {
+  const refusal = refusedAtOnce(state, session);
+  if (refusal !== undefined) return refused(refusal);
+  const { requestId, key, metadata } = command;
+  const request = new Request(session, requestId, key, metadata, state.nowMs);
+  if (state.table.tryAcquire(request)) {
+    session.requests.live.set(requestId, request);
+    return state.grant(request);
+  }
+  if (command.waitUntilMs <= state.nowMs) return refused(state.closedBecause() ?? BUSY);
+  const full = noRoomFor(state, request);
+  if (full !== undefined) return refused(full);
+  session.requests.live.set(requestId, request);
+  state.table.enqueue(request);
+  return wait(state, request, command);
+}
+
+function repeat(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
+  if (!request.isFor(command.key)) return refused(CONFLICT);
+  if (request.answer !== undefined) return request.answer;
+  if (request.calls !== undefined && request.calls.length >= MAX_CALLS_PER_REQUEST) {
+    return refused({ why: 'limit', limit: 'calls-per-request' });
+  }
+  if (request.stage === 'out') {
+    state.detached--;
+    state.deadlines.remove(request);
+    state.table.enqueue(request);
+    // Read again: taking its place in line may have granted it.
+    const granted: AcquireAnswer | undefined = request.answer;
+    if (granted !== undefined) return granted;
+  }
+  if (command.waitUntilMs > state.nowMs) return wait(state, request, command);
+  request.keepPlaceMs = command.keepPlaceMs ?? 0;
+  return refused(endWait(state, request));
+}
+
+/** The latest attempt's deadline governs for all calls of the request. */
+function wait(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
+  if (request.calls === undefined) request.calls = [command.callId];
+  else request.calls.push(command.callId);
+  state.calls.set(command.callId, request);
+  request.keepPlaceMs = command.keepPlaceMs ?? 0;
+  state.deadlines.set(request, command.waitUntilMs);
+  return QUEUED;
+}
+
+function detach(state: EngineState, request: Request, keepMs: number): void {
+  request.calls = undefined;
+  state.table.withdraw(request);
+  state.deadlines.remove(request);
+  keepPlace(state, request, keepMs);
+}
+
+/** Outside the line by now: keeps the request for its arrival number, or forgets it, so that its id may be asked anew. */
+function keepPlace(state: EngineState, request: Request, keepMs: number): void {
+  if (keepMs <= 0) {
+    request.session.requests.live.delete(request.id);
+    return;
+  }
+  state.detached++;
+  state.deadlines.set(request, state.nowMs + keepMs);
+}
+
+function refusedAtOnce(state: EngineState, session: Session): Refusal | undefined {
+  const { options } = state;
+  const closed = state.closedBecause();
+  if (closed?.why === 'recovering' || state.fences.exhausted) return closed;
+  if (session.requests.live.size + session.keptKeys >= options.maxLocksPerSession) {
+    return { why: 'limit', limit: 'locks-per-session' };
+  }
+  return state.kept >= options.maxKeptKeys ? { why: 'limit', limit: 'kept-keys' } : undefined;
+}
+
+function noRoomFor(state: EngineState, request: Request): Refusal | undefined {
+  const { options, table } = state;
+  // Detached ones are counted too: they may come back, and then there has to be room.
+  if (table.waiting + state.detached >= options.maxWaiters) return { why: 'limit', limit: 'waiters' };
+  if (table.waitersFor(request) >= options.maxWaitersPerKey)
+    return { why: 'limit', limit: 'waiters-per-key' };
+  return undefined;
+}
+
+function refused(refusal: Refusal): Refused {
+  return { type: 'refused', refusal };
+}

@@ -1,0 +1,142 @@
+import { assert } from '../core/index.js';
+import type { AcquireAnswer, CallId, Effect, EngineOptions, Grant, Refusal } from './commands.js';
+import { DeadlineHeap } from './deadline-heap.js';
+import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
+import { FenceSequence } from './fence-sequence.js';
+import { LockTable } from './lock-table.js';
+import type { GrantedAnswer, Request } from './request.js';
+import { SessionBook } from './session-book.js';
+
+/** What most commands lead to. One for all of them: it is returned millions of times and written never. */
+export const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
+
+/** Everything an engine knows, and the few moves all its commands are made of. Each leaves it consistent. */
+export class EngineState {
+  readonly options: ResolvedEngineOptions;
+  readonly table: LockTable<Request>;
+  readonly sessions: SessionBook;
+  readonly fences: FenceSequence;
+  /** Grants that have not ended, by token. */
+  readonly tokens = new Map<string, Request>();
+  /** Requests by the calls that wait for their answer. */
+  readonly calls = new Map<CallId, Request>();
+  /** Ends of waits, of detached places and of kept keys. */
+  readonly deadlines = new DeadlineHeap<Request>();
+  /** Requests that keep an arrival number and nothing else. */
+  detached = 0;
+  /** Keys that stay taken although their grant has ended. */
+  kept = 0;
+  draining = false;
+  /** No grant before this instant ... */
+  holdUntilMs = 0;
+  /** ... and none from this one on. */
+  onlyUntilMs = Infinity;
+  /** The time of the command being applied; never goes back. */
+  nowMs = -Infinity;
+  private pendingEffects: Effect[] | undefined = undefined;
+
+  constructor(options: EngineOptions) {
+    this.options = resolveEngineOptions(options);
+    this.sessions = new SessionBook(this.options);
+    this.fences = new FenceSequence(this.options);
+    this.table = new LockTable<Request>((request) => {
+      this.grant(request);
+    });
+  }
+
+  /** Why nothing may be granted now to anybody, if so. Asked of the time, not of a timer. */
+  closedBecause(): Extract<Refusal, { why: 'draining' | 'recovering' | 'no-fence' }> | undefined {
+    if (this.draining) return { why: 'draining' };
+    if (this.nowMs >= this.onlyUntilMs) return { why: 'recovering', untilMs: Infinity };
+    if (this.nowMs < this.holdUntilMs) return { why: 'recovering', untilMs: this.holdUntilMs };
+    return this.fences.dry ? { why: 'no-fence' } : undefined;
+  }
+
+  /** Opens or closes the table as the time and the fences allow; opening grants what could not be granted meanwhile. */
+  setTable(): void {
+    if (this.closedBecause() !== undefined) this.table.close();
+    else this.table.reopen();
+  }
+
+  tell(effect: Effect): void {
+    if (this.pendingEffects === undefined) this.pendingEffects = [effect];
+    else this.pendingEffects.push(effect);
+  }
+
+  takeEffects(): readonly Effect[] {
+    const effects = this.pendingEffects ?? NO_EFFECTS;
+    this.pendingEffects = undefined;
+    return effects;
+  }
+
+  /** The request holds its key now: gives it token and fence, and answers whoever still waits for it. */
+  grant(request: Request): GrantedAnswer {
+    const fence = this.fences.take();
+    assert(fence !== undefined, 'the table is closed while no fence is reserved');
+    if (this.fences.dry) this.table.close();
+    const grant: { -readonly [K in keyof Grant]: Grant[K] } = {
+      sessionId: request.session.id,
+      requestId: request.id,
+      key: request.key,
+      token: '',
+      fence,
+      span: 1,
+      grantedAtMs: this.nowMs,
+      metadata: request.metadata,
+    };
+    grant.token = this.options.mintToken(grant);
+    this.tokens.set(grant.token, request);
+    this.deadlines.remove(request);
+    const answer: GrantedAnswer = { type: 'granted', grant };
+    request.answer = answer;
+    this.answerCalls(request, answer);
+    return answer;
+  }
+
+  /** A grant ends. Its id and token are dead from here on; the key is freed unless it is to be kept. */
+  endGrant(request: Request, keepMs = 0): void {
+    const { grant, session } = request;
+    assert(grant !== undefined, 'a grant that ends was made');
+    this.tokens.delete(grant.token);
+    session.requests.finish(request, 'was-granted-now-released', this.nowMs);
+    if (keepMs > 0) this.keepKey(request, keepMs);
+    else this.table.release(request);
+  }
+
+  /** A request leaves the line; its calls are answered. What becomes of its id is for the caller to say. */
+  leaveLine(request: Request, refusal: Refusal): void {
+    if (request.stage === 'out') this.detached--;
+    else this.table.withdraw(request);
+    this.deadlines.remove(request);
+    if (request.calls !== undefined) this.answerCalls(request, { type: 'refused', refusal });
+  }
+
+  /** Refuses every waiter and forgets every detached place. */
+  refuseEverybody(refusal: Refusal): void {
+    this.table.close();
+    for (const session of this.sessions.all()) {
+      for (const request of session.requests.live.values()) {
+        if (request.stage === 'held') continue;
+        this.leaveLine(request, refusal);
+        session.requests.live.delete(request.id);
+      }
+    }
+  }
+
+  private keepKey(request: Request, keepMs: number): void {
+    request.kept = true;
+    request.session.keptKeys++;
+    this.kept++;
+    this.deadlines.set(request, this.nowMs + keepMs);
+  }
+
+  private answerCalls(request: Request, answer: Exclude<AcquireAnswer, { type: 'queued' }>): void {
+    const { calls } = request;
+    if (calls === undefined) return;
+    request.calls = undefined;
+    for (const callId of calls) {
+      this.calls.delete(callId);
+      this.tell({ type: 'call-answered', callId, answer });
+    }
+  }
+}

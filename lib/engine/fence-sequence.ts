@@ -1,0 +1,81 @@
+import { MAX_FENCE, optionError } from '../core/index.js';
+
+export interface FenceSequenceOptions {
+  /** The largest fence ever given out; 0n for none. */
+  readonly lastFence: bigint;
+  /** Fences up to here may be given out. */
+  readonly reservedFence: bigint;
+  /** How many are reserved at once. */
+  readonly fenceBlock: bigint;
+}
+
+/**
+ * The fences of one store: each larger than every one before it, over all keys, across restarts. Only what the host
+ * has made durable is given out; more is asked for when half a block is left. Never wraps: after MAX_FENCE there is none.
+ */
+export class FenceSequence {
+  private last: bigint;
+  private reserved: bigint;
+  private readonly block: bigint;
+  private asked: bigint | undefined = undefined;
+
+  constructor(options: FenceSequenceOptions) {
+    this.last = checkFence('lastFence', options.lastFence);
+    this.reserved = checkFence('reservedFence', options.reservedFence);
+    this.block = options.fenceBlock;
+    if (typeof this.block !== 'bigint' || this.block < 1n) {
+      throw optionError('fenceBlock', 'a bigint, 1n or more', this.block);
+    }
+  }
+
+  /** The largest fence given out. */
+  get lastFence(): bigint {
+    return this.last;
+  }
+
+  /** The largest fence that may be given out now. */
+  get reservedFence(): bigint {
+    return this.reserved;
+  }
+
+  /** No fence can be given out now. */
+  get dry(): boolean {
+    return this.last >= this.reserved;
+  }
+
+  /** No fence can ever be given out again. */
+  get exhausted(): boolean {
+    return this.last >= MAX_FENCE;
+  }
+
+  /** The next fence, or undefined while none is reserved. */
+  take(): bigint | undefined {
+    if (this.dry) return undefined;
+    return ++this.last;
+  }
+
+  /** Up to where fences should be made durable, once for each block that is needed; undefined while there is enough. */
+  ask(): bigint | undefined {
+    if (this.asked !== undefined || this.reserved >= MAX_FENCE) return undefined;
+    if ((this.reserved - this.last) * 2n > this.block) return undefined;
+    const from = this.reserved > this.last ? this.reserved : this.last;
+    this.asked = min(from + this.block, MAX_FENCE);
+    return this.asked;
+  }
+
+  /** The host made fences up to here durable. A smaller number than before takes nothing back. */
+  reserve(upTo: bigint): void {
+    const reserved = min(upTo, MAX_FENCE);
+    if (reserved > this.reserved) this.reserved = reserved;
+    if (this.asked !== undefined && reserved >= this.asked) this.asked = undefined;
+  }
+}
+
+function checkFence(option: string, value: unknown): bigint {
+  if (typeof value === 'bigint' && value >= 0n && value <= MAX_FENCE) return value;
+  throw optionError(option, `a bigint from 0n to ${MAX_FENCE}n`, value);
+}
+
+function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

@@ -1,0 +1,66 @@
+import type { TableEntry } from './table-entry.js';
+import { WaitQueue } from './wait-queue.js';
+
+/** One key [l1, l2] with a holder or a waiter. Its queue holds the waiters that its L1 node has admitted. */
+export class L2Node extends WaitQueue {
+  holder: TableEntry | undefined = undefined;
+  /** Waiters for exactly this key, in this queue or still in that of the L1 node. */
+  waiters = 0;
+
+  constructor(
+    readonly parent: L1Node,
+    readonly l2: string,
+  ) {
+    super();
+  }
+
+  get empty(): boolean {
+    return this.holder === undefined && this.waiters === 0;
+  }
+}
+
+/** One tree: the key [l1] and every [l1, l2] below it. Its queue holds the waiters not yet admitted. */
+export class L1Node extends WaitQueue {
+  /** Holds the whole tree. */
+  writer: TableEntry | undefined = undefined;
+  /** Requests for keys below that were admitted: their holders, and those that wait in an L2 queue. */
+  readers = 0;
+  /** Waiters of the whole tree. */
+  waiters = 0;
+  /** Those among them that want the whole tree. */
+  exclusiveWaiters = 0;
+  /** Most trees have one key in use at a time: a map for it would cost more than the lock. */
+  private firstChild: L2Node | undefined = undefined;
+  private otherChildren: Map<string, L2Node> | undefined = undefined;
+
+  constructor(readonly l1: string) {
+    super();
+  }
+
+  get empty(): boolean {
+    return this.writer === undefined && this.readers === 0 && this.head === undefined;
+  }
+
+  child(l2: string): L2Node | undefined {
+    if (this.firstChild !== undefined && this.firstChild.l2 === l2) return this.firstChild;
+    return this.otherChildren?.get(l2);
+  }
+
+  addChild(l2: string): L2Node {
+    const child = new L2Node(this, l2);
+    if (this.firstChild === undefined) this.firstChild = child;
+    else (this.otherChildren ??= new Map()).set(l2, child);
+    return child;
+  }
+
+  removeChild(child: L2Node): void {
+    if (this.firstChild === child) this.firstChild = undefined;
+    else if (this.otherChildren?.get(child.l2) === child) this.otherChildren.delete(child.l2);
+  }
+
+  /** Every key below that is in use. */
+  *children(): IterableIterator<L2Node> {
+    if (this.firstChild !== undefined) yield this.firstChild;
+    if (this.otherChildren !== undefined) yield* this.otherChildren.values();
+  }
+}

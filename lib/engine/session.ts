@@ -1,0 +1,21 @@
+import type { Due } from './deadline-heap.js';
+import { RequestMemory, type RequestMemoryLimits } from './request-memory.js';
+
+/** One client's liveness contract with the store. Its grants and waiters live no longer than it. */
+export class Session implements Due {
+  /** When the lease ends. */
+  dueMs = Infinity;
+  heapIndex = -1;
+  /** Keys it has released that stay taken (`keepMs`): counted against its locks. */
+  keptKeys = 0;
+  readonly requests: RequestMemory;
+
+  constructor(
+    readonly id: string,
+    readonly leaseMs: number,
+    readonly client: string | undefined,
+    limits: RequestMemoryLimits,
+  ) {
+    this.requests = new RequestMemory(limits);
+  }
+}
