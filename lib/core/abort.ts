@@ -16,5 +16,8 @@ export function onAbort(signal: AbortSignal | undefined, listener: (reason: unkn
 
 /** The error of a wait that the caller's own signal ended. */
 export function abortedError(key: LockKey, reason: unknown): LockAbortedError {
-  return new LockAbortedError(`the wait for ${formatKey(key)} was aborted by its signal`, { key, cause: reason });
+  return new LockAbortedError(`the wait for ${formatKey(key)} was aborted by its signal`, {
+    key,
+    cause: reason,
+  });
 }

@@ -91,7 +91,10 @@ export class LockTimeoutError extends LockError {
   /** Who held the key when the wait ended, where the store could tell. */
   readonly holder: string | undefined;
 
-  constructor(message: string, facts: LockErrorFacts & { readonly waitedMs: number; readonly holder?: string }) {
+  constructor(
+    message: string,
+    facts: LockErrorFacts & { readonly waitedMs: number; readonly holder?: string },
+  ) {
     super('LOCK_TIMEOUT', message, { operation: 'acquire', ...facts });
     this.waitedMs = facts.waitedMs;
     this.holder = facts.holder;

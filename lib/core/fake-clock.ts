@@ -76,7 +76,11 @@ export class FakeClock implements Clock {
     let first: PendingTimer | undefined;
     for (const timer of this.pending) {
       if (timer.atMs > endMs) continue;
-      if (first === undefined || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order)) {
+      if (
+        first === undefined ||
+        timer.atMs < first.atMs ||
+        (timer.atMs === first.atMs && timer.order < first.order)
+      ) {
         first = timer;
       }
     }

@@ -39,7 +39,10 @@ export interface Klock extends AsyncDisposable {
   /** Extends by token. @throws LockNotHeldError, InvalidTokenError, InvalidOptionError, LockUnavailableError */
   extendToken(key: KeyInput, token: string, ttlMs: number): Promise<void>;
   /** Listens to events of one type until disposed. A listener that throws is reported as a `warning` and disturbs nobody. */
-  on<E extends LockEvent['type']>(type: E, listener: (event: Extract<LockEvent, { type: E }>) => void): Disposable;
+  on<E extends LockEvent['type']>(
+    type: E,
+    listener: (event: Extract<LockEvent, { type: E }>) => void,
+  ): Disposable;
   /**
    * Refuses new acquires, waits up to `graceMs` (10,000) for sections to end with their locks still renewed, then releases
    * what is held and closes the driver. Repeatable; never rejects.

@@ -40,6 +40,8 @@ export interface LeaseTerms {
   readonly grantedMs: number;
   /** Both clocks, read before the request that opened the lease was handed to the client library (design D2). */
   readonly sentAt: Instant;
+  /** Length the margin is taken of, where `grantedMs` is only what is left of a lease (a repeated acquire). Default min(asked, granted). */
+  readonly fullMs?: number;
   /** Whether the keeper renews it. Default true. */
   readonly renewed?: boolean;
   /** Renew this often instead of every third of the lease. */
@@ -102,6 +104,8 @@ export interface DriverBusy {
   readonly granted: false;
   /** Who holds, where the store could tell. */
   readonly holder?: string;
+  /** The request id stands for a grant that has ended: the front end asks again under a new one while `waitMs` lasts. */
+  readonly conflict?: true;
 }
 
 export interface DriverHealth {
@@ -171,7 +175,10 @@ export interface LockDriver {
    * Gives a grant back, asking again until the store answered or the lease is over. Never rejects; settles when the
    * outcome is definite, which may be long after the front end's own `releaseTimeoutMs`.
    */
-  release(grant: DriverGrant, options?: { readonly keepMs?: number }): DefiniteRelease | Promise<DefiniteRelease>;
+  release(
+    grant: DriverGrant,
+    options?: { readonly keepMs?: number },
+  ): DefiniteRelease | Promise<DefiniteRelease>;
   /** Renews leases, all with one deadline of `timeoutMs`; one answer for each, in order. Never rejects. */
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;
   /** Only with capability `extend: 'ttl'`. */

@@ -11,7 +11,12 @@ interface GrantFacts {
 /** What an instance tells its listeners. Events carry no token of a live grant. */
 export type LockEvent =
   | (GrantFacts & { readonly type: 'lock.granted'; readonly waitedMs: number })
-  | (GrantFacts & { readonly type: 'lock.released'; readonly heldMs: number; readonly outcome: ReleaseOutcome; readonly token: string })
+  | (GrantFacts & {
+      readonly type: 'lock.released';
+      readonly heldMs: number;
+      readonly outcome: ReleaseOutcome;
+      readonly token: string;
+    })
   | (GrantFacts & {
       /** Exactly once for each grant that ends without a release. The token is dead and may be shown. */
       readonly type: 'lock.lost';
@@ -31,9 +36,25 @@ export type LockEvent =
       readonly cause: unknown;
     }
   | { readonly type: 'lease.renewed'; readonly sessionId: string; readonly tookMs: number }
-  | { readonly type: 'acquire.failed'; readonly key: LockKey; readonly code: string; readonly waitedMs: number }
-  | { readonly type: 'release.failed'; readonly key: LockKey; readonly fence: bigint; readonly outcome: 'unknown'; readonly cause: unknown }
-  | { readonly type: 'lock.long-held'; readonly key: LockKey; readonly fence: bigint; readonly heldMs: number }
+  | {
+      readonly type: 'acquire.failed';
+      readonly key: LockKey;
+      readonly code: string;
+      readonly waitedMs: number;
+    }
+  | {
+      readonly type: 'release.failed';
+      readonly key: LockKey;
+      readonly fence: bigint;
+      readonly outcome: 'unknown';
+      readonly cause: unknown;
+    }
+  | {
+      readonly type: 'lock.long-held';
+      readonly key: LockKey;
+      readonly fence: bigint;
+      readonly heldMs: number;
+    }
   | { readonly type: 'store.unavailable'; readonly cause: unknown }
   | { readonly type: 'store.available' }
   | { readonly type: 'warning'; readonly code: string; readonly message: string; readonly cause?: unknown };

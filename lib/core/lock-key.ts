@@ -30,7 +30,8 @@ function checkSegment(segment: unknown, name: 'l1' | 'l2'): string {
   if (segment.length > MAX_KEY_SEGMENT_BYTES || utf8Length(segment) > MAX_KEY_SEGMENT_BYTES) {
     throw bad(name, segment, `must not exceed ${MAX_KEY_SEGMENT_BYTES} UTF-8 bytes`);
   }
-  if (LONE_SURROGATE.test(segment)) throw bad(name, segment, 'must be well-formed Unicode (it holds half of a surrogate pair)');
+  if (LONE_SURROGATE.test(segment))
+    throw bad(name, segment, 'must be well-formed Unicode (it holds half of a surrogate pair)');
   return segment;
 }
 
@@ -78,10 +79,13 @@ export function escapeKeyPart(part: string): string {
 export function keyPartText(part: unknown, where: string): string {
   if (typeof part === 'string' && part !== '') return part;
   if (typeof part === 'bigint' || (typeof part === 'number' && Number.isFinite(part))) return String(part);
-  throw new InvalidKeyError(`key part ${where} is ${quote(part)}: expected a non-empty string, a finite number or a bigint`, {
-    code: 'KEY_UNRESOLVED',
-    value: part,
-  });
+  throw new InvalidKeyError(
+    `key part ${where} is ${quote(part)}: expected a non-empty string, a finite number or a bigint`,
+    {
+      code: 'KEY_UNRESOLVED',
+      value: part,
+    },
+  );
 }
 
 /**

@@ -59,7 +59,11 @@ export interface InstanceOptions extends HoldOptions, Omit<WaitOptions, 'signal'
   readonly telemetry?: Telemetry;
 }
 
-export type KlockOptions = InstanceOptions & { readonly driver: LockDriver };
+export type KlockOptions = InstanceOptions & {
+  readonly driver: LockDriver;
+  /** Names the instance in messages and logs. Default `default`. */
+  readonly name?: string;
+};
 
 export const DEFAULT_TTL_MS = 10_000;
 export const DEFAULT_WAIT_MS = 10_000;
@@ -75,15 +79,21 @@ export function optionError(option: string, rule: string, value: unknown): Inval
 
 /** Returns a duration: a whole number of milliseconds from 1 to 2^31 - 1, never rounded or coerced. */
 export function checkDuration(option: string, value: unknown): number {
-  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_DURATION_MS) return value as number;
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_DURATION_MS)
+    return value as number;
   throw optionError(option, `a whole number of milliseconds from 1 to ${MAX_DURATION_MS}`, value);
 }
 
 /** Returns a wait: a duration, 0 (ask once) or Infinity (until aborted or closed). */
 export function checkWait(option: string, value: unknown): number {
   if (value === 0 || value === Infinity) return value;
-  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_DURATION_MS) return value as number;
-  throw optionError(option, `0, Infinity or a whole number of milliseconds from 1 to ${MAX_DURATION_MS}`, value);
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_DURATION_MS)
+    return value as number;
+  throw optionError(
+    option,
+    `0, Infinity or a whole number of milliseconds from 1 to ${MAX_DURATION_MS}`,
+    value,
+  );
 }
 
 export function checkBoolean(option: string, value: unknown): boolean {
@@ -98,7 +108,12 @@ export function checkOneOf<const T extends string>(option: string, allowed: read
 
 /** Returns a label: well-formed, printable, 1 to 128 bytes. */
 export function checkLabel(option: string, value: unknown): string {
-  if (typeof value === 'string' && value !== '' && utf8Length(value) <= MAX_LABEL_BYTES && !/[\p{Cs}\p{Cc}]/u.test(value)) {
+  if (
+    typeof value === 'string' &&
+    value !== '' &&
+    utf8Length(value) <= MAX_LABEL_BYTES &&
+    !/[\p{Cs}\p{Cc}]/u.test(value)
+  ) {
     return value;
   }
   throw optionError(option, `a string of 1 to ${MAX_LABEL_BYTES} bytes without control characters`, value);
@@ -113,22 +128,29 @@ export function checkKeyPrefix(option: string, value: unknown): string {
 
 export function checkSignal(option: string, value: unknown): AbortSignal {
   const signal = value as Partial<AbortSignal> | null | undefined;
-  if (typeof signal === 'object' && typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function') {
+  if (
+    typeof signal === 'object' &&
+    typeof signal?.aborted === 'boolean' &&
+    typeof signal.addEventListener === 'function'
+  ) {
     return signal as AbortSignal;
   }
   throw optionError(option, 'an AbortSignal', value);
 }
 
 export function checkMetadata(value: unknown): Readonly<Record<string, string>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw optionError('metadata', 'an object of strings', value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw optionError('metadata', 'an object of strings', value);
   const entries = Object.entries(value as Record<string, unknown>);
-  if (entries.length > MAX_METADATA_ENTRIES) throw optionError('metadata', `at most ${MAX_METADATA_ENTRIES} entries`, entries.length);
+  if (entries.length > MAX_METADATA_ENTRIES)
+    throw optionError('metadata', `at most ${MAX_METADATA_ENTRIES} entries`, entries.length);
   let bytes = 0;
   for (const [name, text] of entries) {
     if (typeof text !== 'string') throw optionError(`metadata.${name}`, 'a string', text);
     bytes += utf8Length(name) + utf8Length(text);
   }
-  if (bytes > MAX_METADATA_BYTES) throw optionError('metadata', `at most ${MAX_METADATA_BYTES} bytes in all`, bytes);
+  if (bytes > MAX_METADATA_BYTES)
+    throw optionError('metadata', `at most ${MAX_METADATA_BYTES} bytes in all`, bytes);
   return Object.freeze({ ...(value as Record<string, string>) });
 }
 

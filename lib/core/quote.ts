@@ -27,10 +27,14 @@ function describe(value: unknown): string {
 function describeObject(value: object | null): string {
   if (value === null) return 'null';
   if (value instanceof Date) return `Date ${String(value.getTime())}`;
-  if (Array.isArray(value)) return `[${value.slice(0, 4).map(describe).join(', ')}${value.length > 4 ? ', ...' : ''}]`;
+  if (Array.isArray(value))
+    return `[${value.slice(0, 4).map(describe).join(', ')}${value.length > 4 ? ', ...' : ''}]`;
   return `an object (${value.constructor?.name ?? 'no prototype'})`;
 }
 
 function escapeNonAscii(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -1,0 +1,124 @@
+import type { Clock, Timer } from './clock.js';
+
+/** Below this many cancelled entries a clean-up costs more than it frees. */
+const COMPACT_ABOVE = 64;
+
+/** Something to do at an instant of the monotonic clock. */
+export interface Alarm {
+  readonly atMs: number;
+  cancel(): void;
+}
+
+interface Entry extends Alarm {
+  run: (() => void) | undefined;
+}
+
+/** Any number of alarms behind one timer: a binary heap by time, cancelled entries dropped when they surface. */
+export class AlarmQueue {
+  private readonly heap: Entry[] = [];
+  private timer: Timer | undefined;
+  private timerAtMs = Infinity;
+  private cancelled = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Runs `run` once at `atMs` or later. */
+  at(atMs: number, run: () => void): Alarm {
+    const entry: Entry = { atMs, run, cancel: () => this.cancel(entry) };
+    this.push(entry);
+    if (atMs < this.timerAtMs) this.arm(atMs);
+    return entry;
+  }
+
+  /** Drops every alarm and the timer. */
+  clear(): void {
+    this.heap.length = 0;
+    this.cancelled = 0;
+    this.timer?.cancel();
+    this.timer = undefined;
+    this.timerAtMs = Infinity;
+  }
+
+  /** Alarms that have not rung, cancelled ones not counted. */
+  get size(): number {
+    return this.heap.length - this.cancelled;
+  }
+
+  private cancel(entry: Entry): void {
+    if (entry.run === undefined) return;
+    entry.run = undefined;
+    this.cancelled++;
+    if (this.cancelled > COMPACT_ABOVE && this.cancelled * 2 > this.heap.length) this.compact();
+  }
+
+  /** Long alarms of short locks would otherwise pile up until their time. */
+  private compact(): void {
+    const live = this.heap.filter((entry) => entry.run !== undefined);
+    this.heap.length = 0;
+    this.cancelled = 0;
+    for (const entry of live) this.push(entry);
+  }
+
+  private arm(atMs: number): void {
+    this.timer?.cancel();
+    this.timerAtMs = atMs;
+    this.timer = this.clock.after(atMs - this.clock.monoMs(), () => this.ring());
+  }
+
+  private ring(): void {
+    this.timer = undefined;
+    this.timerAtMs = Infinity;
+    const nowMs = this.clock.monoMs();
+    for (let first = this.heap[0]; first !== undefined && first.atMs <= nowMs; first = this.heap[0]) {
+      this.pop();
+      const { run } = first;
+      if (run === undefined) this.cancelled--;
+      // Rung: a later cancel finds nothing to do.
+      first.run = undefined;
+      run?.();
+    }
+    this.dropCancelled();
+    const next = this.heap[0];
+    if (next !== undefined && next.atMs < this.timerAtMs) this.arm(next.atMs);
+  }
+
+  private dropCancelled(): void {
+    while (this.heap[0] !== undefined && this.heap[0].run === undefined) {
+      this.pop();
+      this.cancelled--;
+    }
+  }
+
+  private push(entry: Entry): void {
+    const { heap } = this;
+    let index = heap.length;
+    heap.push(entry);
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (this.entry(parent).atMs <= entry.atMs) break;
+      heap[index] = this.entry(parent);
+      index = parent;
+    }
+    heap[index] = entry;
+  }
+
+  private pop(): void {
+    const { heap } = this;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && this.entry(child + 1).atMs < this.entry(child).atMs) child++;
+      if (this.entry(child).atMs >= last.atMs) break;
+      heap[index] = this.entry(child);
+      index = child;
+    }
+    heap[index] = last;
+  }
+
+  private entry(index: number): Entry {
+    return this.heap[index] as Entry;
+  }
+}

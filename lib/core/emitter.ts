@@ -1,0 +1,46 @@
+import type { LockEvent } from './lock-events.js';
+
+type Listener<E extends LockEvent['type']> = (event: Extract<LockEvent, { type: E }>) => void;
+
+/** Listeners by event type. A listener that throws disturbs neither the others nor the lock. */
+export class Emitter {
+  private readonly listeners = new Map<string, Set<(event: LockEvent) => void>>();
+
+  on<E extends LockEvent['type']>(type: E, listener: Listener<E>): Disposable {
+    const set = this.listeners.get(type) ?? new Set();
+    this.listeners.set(type, set);
+    // Wrapped, so that one function added twice is two listeners, each with a disposal of its own.
+    const entry = (event: LockEvent): void => listener(event as Extract<LockEvent, { type: E }>);
+    set.add(entry);
+    return { [Symbol.dispose]: () => void set.delete(entry) };
+  }
+
+  /** Whether anyone listens: the event need not be made otherwise. */
+  has(type: LockEvent['type']): boolean {
+    const set = this.listeners.get(type);
+    return set !== undefined && set.size > 0;
+  }
+
+  emit(event: LockEvent): void {
+    const set = this.listeners.get(event.type);
+    if (set === undefined) return;
+    for (const listener of [...set]) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.report(event, error);
+      }
+    }
+  }
+
+  private report(event: LockEvent, cause: unknown): void {
+    // A failing warning listener is told to nobody: there is nobody left to tell.
+    if (event.type === 'warning') return;
+    this.emit({
+      type: 'warning',
+      code: 'LISTENER_FAILED',
+      message: `a listener of ${event.type} threw`,
+      cause,
+    });
+  }
+}

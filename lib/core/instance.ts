@@ -1,0 +1,500 @@
+import { setMaxListeners } from 'node:events';
+import { abortedError, onAbort } from './abort.js';
+import type { Clock, Instant } from './clock.js';
+import { Emitter } from './emitter.js';
+import { ClosedError, LockLostError, LockUnavailableError, isLockError, type LossReason } from './errors.js';
+import { Hold, type HoldHost, type HoldTerms } from './hold.js';
+import type { HandleHost } from './counted-handle.js';
+import type { Cohort, Lease, Loss } from './lease.js';
+import { LeaseKeeper, type LeaseHost } from './lease-keeper.js';
+import type {
+  DefiniteRelease,
+  DriverAcquire,
+  DriverBusy,
+  DriverGrant,
+  DriverHost,
+  DriverSettings,
+  KeptLease,
+  LeaseTerms,
+  LockDriver,
+  RenewReply,
+  ServerChange,
+} from './lock-driver.js';
+import type { ReleaseOutcome } from './lock-handle.js';
+import { formatKey, type LockKey } from './lock-key.js';
+import { optionError } from './options.js';
+import type { Random } from './random.js';
+import type { ResolvedAcquire, ResolvedOptions } from './resolve.js';
+
+/** What `close` spends at most after its grace: releases first, then the driver's own farewell. */
+const CLOSE_BUDGET_MS = 900;
+
+/**
+ * The working half of a Klock: one driver, its leases, the grants held through it.
+ * Views with different key prefixes share one instance.
+ */
+export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
+  readonly events = new Emitter();
+  readonly keeper: LeaseKeeper;
+  readonly settings: DriverSettings;
+  private readonly holds = new Set<Hold>();
+  private readonly releasing = new Set<Promise<unknown>>();
+  private readonly closingSignal = new AbortController();
+  private sections = 0;
+  private sectionsDone: (() => void) | undefined;
+  private closing: Promise<void> | undefined;
+  private told = true;
+  private storeDown = false;
+
+  constructor(
+    readonly driver: LockDriver,
+    readonly options: ResolvedOptions,
+    readonly clock: Clock,
+    readonly random: Random,
+  ) {
+    // Every waiting acquire listens to it: many listeners are no leak.
+    setMaxListeners(0, this.closingSignal.signal);
+    this.settings = {
+      ttlMs: options.ttlMs,
+      clientName: options.clientName,
+      renewEveryMs: options.renewEveryMs,
+      renewTimeoutMs: options.renewTimeoutMs,
+      releaseTimeoutMs: options.releaseTimeoutMs,
+      marginMs: options.marginOf,
+      handover: options.handover,
+    };
+    this.keeper = new LeaseKeeper(this);
+    driver.attach(this);
+  }
+
+  // --- acquiring -------------------------------------------------------------------------------------------------
+
+  /** Asks the driver for a grant. `undefined`: definitely busy until the wait was over. */
+  async obtain(key: LockKey, terms: ResolvedAcquire): Promise<Hold | DriverBusy> {
+    const startedMs = this.clock.monoMs();
+    for (;;) {
+      this.refuseIfOver(key, terms.signal);
+      const waitMs = Math.max(0, terms.waitMs - Math.ceil(this.clock.monoMs() - startedMs));
+      const reply = await this.ask(key, terms, terms.waitMs === Infinity ? Infinity : waitMs);
+      if (reply.granted) return this.adopt(reply, key, terms, startedMs);
+      if (reply.conflict !== true) return reply;
+      if (this.clock.monoMs() - startedMs >= terms.waitMs) throw this.conflicted(key);
+    }
+  }
+
+  private conflicted(key: LockKey): LockUnavailableError {
+    const message = `the grant of ${formatKey(key)} ended before its answer arrived, and the wait is over`;
+    return new LockUnavailableError(message, {
+      key,
+      operation: 'acquire',
+      storeCode: 'IDEMPOTENCY_CONFLICT',
+    });
+  }
+
+  private async ask(key: LockKey, terms: ResolvedAcquire, waitMs: number): Promise<DriverGrant | DriverBusy> {
+    const request: DriverAcquire = {
+      requestId: this.random.id(),
+      key,
+      ttlMs: terms.ttlMs,
+      waitMs,
+      attemptMs: terms.attemptMs,
+      renew: terms.renew,
+      ...(terms.metadata === undefined ? undefined : { metadata: terms.metadata }),
+      signal: this.closingSignal.signal,
+    };
+    if (terms.signal === undefined) return await this.askDriver(request, key);
+    return await this.askUntilAborted(request, key, terms.signal);
+  }
+
+  /** Two signals can end this wait: the caller's and the instance's own. */
+  private async askUntilAborted(
+    request: DriverAcquire,
+    key: LockKey,
+    signal: AbortSignal,
+  ): Promise<DriverGrant | DriverBusy> {
+    const either = new AbortController();
+    using _caller = onAbort(signal, (reason) => either.abort(reason));
+    using _closing = onAbort(this.closingSignal.signal, (reason) => either.abort(reason));
+    return await this.askDriver({ ...request, signal: either.signal }, key);
+  }
+
+  private async askDriver(request: DriverAcquire, key: LockKey): Promise<DriverGrant | DriverBusy> {
+    try {
+      const reply = this.driver.acquire(request);
+      return 'then' in reply ? await reply : reply;
+    } catch (error) {
+      if (isLockError(error, 'LOCK_ABORTED') && this.isClosing) throw this.closedError(key);
+      throw error;
+    }
+  }
+
+  private adopt(grant: DriverGrant, key: LockKey, terms: ResolvedAcquire, startedMs: number): Hold {
+    // The world may have changed while the grant was under way: nothing is handed out to a caller who is gone.
+    if (this.isClosing || terms.signal?.aborted === true) {
+      this.track(this.release(grant, undefined));
+      this.refuseIfOver(key, terms.signal);
+    }
+    const hold = new Hold(this, grant, holdTerms(terms));
+    if (!grant.lease.alive || !hold.held) throw this.bornDead(hold);
+    this.holds.add(hold);
+    this.events.emit({ type: 'lock.granted', ...facts(hold), waitedMs: this.clock.monoMs() - startedMs });
+    return hold;
+  }
+
+  /** Granted, but its deadline had passed before the answer was read: given back, never handed out (design D2). */
+  private bornDead(hold: Hold): LockLostError {
+    if (hold.state === 'held') hold.loseAlone('expired');
+    return (
+      hold.loss ??
+      new LockLostError(`the grant of ${formatKey(hold.grant.key)} arrived after its lease`, {
+        key: hold.grant.key,
+        operation: 'acquire',
+        reason: 'expired',
+        lossCode: 'LOCAL_TTL_EXPIRED',
+      })
+    );
+  }
+
+  private refuseIfOver(key: LockKey, signal: AbortSignal | undefined): void {
+    if (this.isClosing) throw this.closedError(key);
+    if (signal?.aborted === true) throw abortedError(key, signal.reason);
+  }
+
+  // --- HoldHost --------------------------------------------------------------------------------------------------
+
+  now(): Instant {
+    return this.clock.now();
+  }
+
+  settle(hold: Hold, ttlMs: number): Cohort {
+    return this.keeper.settle(hold.grant.lease as Lease, ttlMs, hold);
+  }
+
+  leave(hold: Hold): void {
+    this.keeper.leave(hold.currentCohort, hold);
+    this.holds.delete(hold);
+  }
+
+  expire(cohort: Cohort): void {
+    this.keeper.expireCohortIfPast(cohort);
+  }
+
+  at(monoMs: number, run: () => void): ReturnType<LeaseKeeper['at']> {
+    return this.keeper.at(monoMs, run);
+  }
+
+  giveBack(hold: Hold, keepMs: number | undefined): DefiniteRelease | Promise<DefiniteRelease> {
+    hold.owner?.drop(hold);
+    const release = this.release(hold.grant, keepMs);
+    if (typeof release !== 'string') this.track(release);
+    return release;
+  }
+
+  lost(hold: Hold, loss: Loss): void {
+    hold.owner?.drop(hold);
+    this.options.telemetry.count('klock.lost', { driver: this.driver.name, reason: loss.reason });
+    const { reason, code, oldServer, newServer } = loss;
+    this.events.emit({
+      type: 'lock.lost',
+      ...facts(hold),
+      reason,
+      code,
+      heldMs: hold.heldMs,
+      token: hold.grant.token,
+      ...(oldServer === undefined ? undefined : { oldServer }),
+      ...(newServer === undefined ? undefined : { newServer }),
+    });
+  }
+
+  released(hold: Hold, outcome: DefiniteRelease): void {
+    this.options.telemetry.count('klock.release', { driver: this.driver.name, outcome });
+    if (!this.events.has('lock.released')) return;
+    this.events.emit({
+      type: 'lock.released',
+      ...facts(hold),
+      heldMs: hold.heldMs,
+      outcome,
+      token: hold.grant.token,
+    });
+  }
+
+  private release(
+    grant: DriverGrant,
+    keepMs: number | undefined,
+  ): DefiniteRelease | Promise<DefiniteRelease> {
+    try {
+      const answer = this.driver.release(grant, keepMs === undefined ? undefined : { keepMs });
+      return typeof answer === 'string'
+        ? answer
+        : answer.catch((cause: unknown) => this.brokenRelease(cause));
+    } catch (cause) {
+      return this.brokenRelease(cause);
+    }
+  }
+
+  private brokenRelease(cause: unknown): DefiniteRelease {
+    this.warn('RELEASE_BROKEN', `the ${this.driver.name} driver failed to release, which it must not`, cause);
+    return 'lost';
+  }
+
+  // --- HandleHost ------------------------------------------------------------------------------------------------
+
+  get releaseTimeoutMs(): number {
+    return this.options.releaseTimeoutMs;
+  }
+
+  wallMs(): number {
+    return this.clock.wallMs();
+  }
+
+  after(ms: number, run: () => void): { cancel(): void } {
+    return this.clock.after(ms, run);
+  }
+
+  async await(hold: Hold, release: Promise<DefiniteRelease>, timeoutMs: number): Promise<ReleaseOutcome> {
+    const outcome = await this.within(release, timeoutMs);
+    if (outcome !== undefined) return outcome;
+    const { key, fence } = hold.grant;
+    this.events.emit({
+      type: 'release.failed',
+      key,
+      fence,
+      outcome: 'unknown',
+      cause: new LockUnavailableError(
+        `the store has not answered the release of ${formatKey(key)} within ${timeoutMs} ms`,
+        { key, operation: 'release' },
+      ),
+    });
+    return 'unknown';
+  }
+
+  async extend(hold: Hold, ttlMs: number | undefined): Promise<void> {
+    const lease = hold.grant.lease as Lease;
+    const wantedMs = ttlMs ?? hold.ttlMs;
+    this.checkExtension(lease, wantedMs);
+    const budgetMs = Math.max(
+      1,
+      Math.floor(Math.min(this.renewTimeoutMs ?? lease.renewEveryMs, lease.leftMs)),
+    );
+    const reply = await this.askExtension(hold, lease, wantedMs, budgetMs);
+    if (hold.loss !== undefined) throw hold.loss;
+    if (reply.outcome === 'renewed') {
+      if (wantedMs !== hold.ttlMs && hold.state === 'held') hold.resettle(wantedMs);
+      return;
+    }
+    const cause = reply.outcome === 'failed' ? reply.cause : undefined;
+    throw new LockUnavailableError(`the store did not extend ${formatKey(hold.grant.key)}`, {
+      key: hold.grant.key,
+      operation: 'extend',
+      cause,
+    });
+  }
+
+  private checkExtension(lease: Lease, wantedMs: number): void {
+    if (wantedMs <= this.marginOf(wantedMs)) {
+      throw optionError('ttlMs', `above the safety margin of ${this.marginOf(wantedMs)} ms`, wantedMs);
+    }
+    const { extend, leaseUnitMs } = this.driver.capabilities;
+    if (wantedMs % leaseUnitMs !== 0) throw optionError('ttlMs', `a multiple of ${leaseUnitMs} ms`, wantedMs);
+    if (extend === 'renew' && wantedMs > lease.ms) {
+      throw optionError(
+        'ttlMs',
+        `at most the session's lease of ${lease.ms} ms (acquire with a longer ttlMs instead)`,
+        wantedMs,
+      );
+    }
+  }
+
+  private async askExtension(
+    hold: Hold,
+    lease: Lease,
+    wantedMs: number,
+    budgetMs: number,
+  ): Promise<RenewReply> {
+    const { driver } = this;
+    if (driver.capabilities.extend === 'renew' || driver.extend === undefined)
+      return await this.keeper.renewNow(lease, budgetMs);
+    return await this.keeper.extend(lease, wantedMs, () =>
+      (driver.extend as NonNullable<typeof driver.extend>)(hold.grant, wantedMs, budgetMs),
+    );
+  }
+
+  // --- LeaseHost -------------------------------------------------------------------------------------------------
+
+  get renewTimeoutMs(): number | undefined {
+    return this.options.renewTimeoutMs;
+  }
+
+  marginOf(leaseMs: number): number {
+    return this.options.marginOf(leaseMs);
+  }
+
+  renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
+    return this.driver.renew(leases, timeoutMs);
+  }
+
+  abandoned(lease: Lease, loss: Loss): void {
+    this.driver.abandon(lease, loss.code);
+  }
+
+  jeopardy(lease: Lease, cause: unknown): void {
+    this.options.telemetry.count('klock.jeopardy', { driver: this.driver.name });
+    this.events.emit({
+      type: 'lease.jeopardy',
+      sessionId: lease.id,
+      remainingMs: lease.leftMs,
+      locks: lease.grants,
+      cause,
+    });
+  }
+
+  renewedLease(lease: Lease, tookMs: number): void {
+    this.options.telemetry.measure('klock.renew', tookMs, { driver: this.driver.name });
+    if (this.events.has('lease.renewed'))
+      this.events.emit({ type: 'lease.renewed', sessionId: lease.id, tookMs });
+    this.tellLongHolds(lease);
+  }
+
+  /** Holds stand in their cohort in order of grant, so the long ones come first. */
+  private tellLongHolds(lease: Lease): void {
+    for (const cohort of lease.cohorts.values()) {
+      for (const tenant of cohort.tenants) {
+        const hold = tenant as Hold;
+        if (!hold.isLongHeld) break;
+        if (hold.longHoldTold) continue;
+        hold.longHoldTold = true;
+        this.events.emit({
+          type: 'lock.long-held',
+          key: hold.grant.key,
+          fence: hold.grant.fence,
+          heldMs: hold.heldMs,
+        });
+      }
+    }
+  }
+
+  // --- DriverHost ------------------------------------------------------------------------------------------------
+
+  openLease(terms: LeaseTerms): KeptLease {
+    const { ttlMs, renewEveryMs } = this.settings;
+    const own = terms.askedMs === ttlMs && renewEveryMs !== undefined ? { renewEveryMs } : undefined;
+    return this.keeper.open({ ...own, ...terms });
+  }
+
+  endLease(lease: KeptLease, reason: LossReason, code: string, change?: ServerChange): void {
+    this.keeper.end(lease as Lease, reason, code, change);
+  }
+
+  endGrant(grant: DriverGrant, reason: LossReason, code: string): void {
+    for (const hold of this.holds) if (hold.grant === grant) hold.lose({ reason, code }, false);
+  }
+
+  storeState(state: 'available' | 'unavailable', cause?: unknown): void {
+    const down = state === 'unavailable';
+    if (down === this.storeDown) return;
+    this.storeDown = down;
+    this.events.emit(down ? { type: 'store.unavailable', cause } : { type: 'store.available' });
+  }
+
+  warn(code: string, message: string, cause?: unknown): void {
+    this.events.emit({ type: 'warning', code, message, ...(cause === undefined ? undefined : { cause }) });
+  }
+
+  // --- closing ---------------------------------------------------------------------------------------------------
+
+  get isClosing(): boolean {
+    return this.closing !== undefined;
+  }
+
+  enterSection(): void {
+    this.sections++;
+  }
+
+  leaveSection(): void {
+    this.sections--;
+    if (this.sections === 0) this.sectionsDone?.();
+  }
+
+  /** See `Klock.close`. A repeat waits for the first and, where the driver could not say farewell, tries that again. */
+  close(graceMs: number): Promise<void> {
+    if (this.closing === undefined) return (this.closing = this.shutDown(graceMs));
+    return (this.closing = this.closing.then(async () => {
+      if (!this.told) this.told = await this.farewell(CLOSE_BUDGET_MS);
+    }));
+  }
+
+  private async shutDown(graceMs: number): Promise<void> {
+    // Yield first: `closing` must be set before a waiter's rejection is translated.
+    await Promise.resolve();
+    this.closingSignal.abort(this.closedError());
+    await this.sectionsEnd(graceMs);
+    const deadlineMs = this.clock.monoMs() + CLOSE_BUDGET_MS;
+    for (const hold of [...this.holds]) hold.loseAlone('closed');
+    await this.within(Promise.allSettled([...this.releasing]), CLOSE_BUDGET_MS / 2);
+    this.told = await this.farewell(Math.max(1, deadlineMs - this.clock.monoMs()));
+    this.keeper.stop();
+  }
+
+  private async farewell(budgetMs: number): Promise<boolean> {
+    try {
+      return (await this.within(this.driver.close(budgetMs), budgetMs + 100)) ?? false;
+    } catch (cause) {
+      this.warn('CLOSE_BROKEN', `the ${this.driver.name} driver failed to close, which it must not`, cause);
+      return false;
+    }
+  }
+
+  private async sectionsEnd(graceMs: number): Promise<void> {
+    if (this.sections === 0) return;
+    const done = new Promise<void>((resolve) => (this.sectionsDone = resolve));
+    const running = this.sections;
+    if (
+      (await this.within(
+        done.then(() => true),
+        graceMs,
+      )) === true
+    )
+      return;
+    this.warn(
+      'SECTIONS_ABANDONED',
+      `closing gave ${running} running section(s) ${graceMs} ms; ${this.sections} had not ended and lose their locks`,
+    );
+  }
+
+  private closedError(key?: LockKey): ClosedError {
+    const what = key === undefined ? '' : `: ${formatKey(key)} cannot be acquired`;
+    return new ClosedError(`klock instance '${this.options.name}' is closed${what}`, {
+      ...(key && { key }),
+      operation: 'acquire',
+    });
+  }
+
+  private track(release: DefiniteRelease | Promise<DefiniteRelease>): void {
+    if (typeof release === 'string') return;
+    this.releasing.add(release);
+    void release.finally(() => this.releasing.delete(release));
+  }
+
+  /** The promise's value, or undefined after `timeoutMs`. The timer keeps the process alive: someone is waiting. */
+  private async within<T>(promise: Promise<T>, timeoutMs: number): Promise<T | undefined> {
+    let cancel: () => void = () => undefined;
+    const late = new Promise<undefined>((resolve) => {
+      const timer = this.clock.after(timeoutMs, () => resolve(undefined), { keepAlive: true });
+      cancel = () => timer.cancel();
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+function holdTerms(terms: ResolvedAcquire): HoldTerms {
+  const { ttlMs, renew, localTtlMs, maxHoldMs, atLeastMs } = terms;
+  return { ttlMs, renew, localTtlMs, maxHoldMs, atLeastMs };
+}
+
+function facts(hold: Hold): { readonly key: LockKey; readonly fence: bigint; readonly sessionId: string } {
+  return { key: hold.grant.key, fence: hold.grant.fence, sessionId: hold.grant.lease.id };
+}

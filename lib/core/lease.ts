@@ -1,0 +1,117 @@
+import type { Clock, Instant } from './clock.js';
+import { msUntil } from './clock.js';
+import type { LossReason } from './errors.js';
+import type { Alarm } from './alarm-queue.js';
+import type { KeptLease, LeaseTerms, ServerChange } from './lock-driver.js';
+import { deadlineOf, isPast } from './validity.js';
+
+/** How a lease, or one hold on it, was lost. */
+export interface Loss extends ServerChange {
+  readonly reason: LossReason;
+  readonly code: string;
+}
+
+/** A grant resting on a lease, as the lease sees it. */
+export interface LeaseTenant {
+  /** Ends the grant as lost, once; called with the lease already dead. */
+  lose(loss: Loss, releaseToo: boolean): void;
+}
+
+/**
+ * Grants of one lease that asked for the same ttl, and so share a deadline: one alarm serves them all,
+ * and a renewal costs nothing per lock held.
+ */
+export class Cohort {
+  readonly tenants = new Set<LeaseTenant>();
+  alarm: Alarm | undefined;
+
+  constructor(
+    readonly lease: Lease,
+    readonly ttlMs: number,
+    private readonly marginMs: number,
+  ) {}
+
+  /** Moves with every renewal of the lease. */
+  get deadline(): Instant {
+    return deadlineOf(this.lease.sentAt, Math.min(this.ttlMs, this.lease.ms), this.marginMs);
+  }
+}
+
+/** What the keeper knows of one lease. It decides nothing; {@link LeaseKeeper} does. */
+export class Lease implements KeptLease {
+  readonly cohorts = new Map<number, Cohort>();
+  askedMs: number;
+  readonly renewed: boolean;
+  readonly renewEveryMs: number;
+  /** When the last request was sent whose reply opened or renewed the lease. */
+  sentAt: Instant;
+  ms: number;
+  /** Length the margin is taken of. */
+  fullMs: number;
+  state: 'alive' | 'closed' | 'ended' = 'alive';
+  loss: Loss | undefined;
+  /** Renewals failed in a row, and the last reason. */
+  failures = 0;
+  lastFailure: unknown;
+  renewing = false;
+  nextRenewal: Alarm | undefined;
+  deadlineAlarm: Alarm | undefined;
+
+  constructor(
+    readonly id: string,
+    terms: LeaseTerms,
+    private readonly clock: Clock,
+    private readonly marginOf: (leaseMs: number) => number,
+    private readonly onClose: (lease: Lease) => void,
+  ) {
+    this.askedMs = terms.askedMs;
+    this.ms = Math.min(terms.askedMs, terms.grantedMs);
+    this.fullMs = terms.fullMs ?? this.ms;
+    this.sentAt = terms.sentAt;
+    this.renewed = terms.renewed ?? true;
+    this.renewEveryMs = terms.renewEveryMs ?? Math.max(1, Math.floor(this.fullMs / 3));
+  }
+
+  get deadline(): Instant {
+    return deadlineOf(this.sentAt, this.ms, this.marginOf(this.fullMs));
+  }
+
+  get alive(): boolean {
+    return this.state === 'alive' && !isPast(this.deadline, this.clock.now());
+  }
+
+  get grants(): number {
+    let count = 0;
+    for (const cohort of this.cohorts.values()) count += cohort.tenants.size;
+    return count;
+  }
+
+  get leftMs(): number {
+    return Math.max(0, msUntil(this.deadline, this.clock.now()));
+  }
+
+  /** The cohort for grants that asked for `ttlMs`; longer ones get the lease's own length. */
+  cohort(ttlMs: number): Cohort {
+    const length = Math.min(ttlMs, this.ms);
+    let cohort = this.cohorts.get(length);
+    if (cohort === undefined) {
+      const margin = length === this.ms ? this.marginOf(this.fullMs) : this.marginOf(length);
+      cohort = new Cohort(this, length, margin);
+      this.cohorts.set(length, cohort);
+    }
+    return cohort;
+  }
+
+  /** Counts from another request with another length. */
+  restart(sentAt: Instant, ms: number): void {
+    this.sentAt = sentAt;
+    this.ms = ms;
+    this.fullMs = ms;
+  }
+
+  close(): void {
+    if (this.state !== 'alive') return;
+    this.state = 'closed';
+    this.onClose(this);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Clock, DriverGrant, KeptLease, Timer } from '../../core/index.js';
+
+/** A session without grant or waiter is closed after this long (design D9). */
+const IDLE_MS = 30_000;
+
+/** A grant that knows its session. */
+export interface LocalGrant extends DriverGrant {
+  readonly session: LocalSession;
+}
+
+/** One engine session of a driver: knows what rests on it, and asks to be closed when idle. */
+export class LocalSession {
+  /** Live grants by token. */
+  readonly grants = new Map<string, LocalGrant>();
+  /** Stops listening for the session's end. */
+  ended: Disposable | undefined;
+  private waiters = 0;
+  private idleSinceMs = 0;
+  private idle: Timer | undefined;
+
+  constructor(
+    readonly id: string,
+    readonly lease: KeptLease,
+    private readonly clock: Clock,
+    private readonly close: (session: LocalSession) => void,
+  ) {}
+
+  /** One more waiter; it leaves by {@link settled} or {@link gaveUp}. */
+  wait(): void {
+    this.waiters++;
+  }
+
+  /** The waiter holds now. */
+  settled(grant: LocalGrant): void {
+    this.waiters--;
+    this.grants.set(grant.token, grant);
+  }
+
+  /** The waiter went away without a grant. */
+  gaveUp(): void {
+    this.waiters--;
+    this.restIfIdle();
+  }
+
+  /** A grant has ended. */
+  drop(grant: LocalGrant): void {
+    if (this.grants.delete(grant.token)) this.restIfIdle();
+  }
+
+  stop(): void {
+    this.ended?.[Symbol.dispose]();
+    this.idle?.cancel();
+  }
+
+  private restIfIdle(): void {
+    if (this.isUsed) return;
+    this.idleSinceMs = this.clock.monoMs();
+    // Set once and looked at when it rings: a timer for each short lock would cost more than the lock.
+    this.idle ??= this.clock.after(IDLE_MS, () => this.lookIdle());
+  }
+
+  private get isUsed(): boolean {
+    return this.waiters > 0 || this.grants.size > 0;
+  }
+
+  private lookIdle(): void {
+    this.idle = undefined;
+    if (this.isUsed) return;
+    const leftMs = this.idleSinceMs + IDLE_MS - this.clock.monoMs();
+    if (leftMs <= 0) this.close(this);
+    else this.idle = this.clock.after(leftMs, () => this.lookIdle());
+  }
+}

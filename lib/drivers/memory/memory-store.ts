@@ -1,0 +1,116 @@
+import {
+  MAX_FENCE,
+  systemClock,
+  systemRandom,
+  type Clock,
+  type LockKey,
+  type LockReport,
+  type Random,
+  type Timer,
+} from '../../core/index.js';
+import {
+  Engine,
+  type Answers,
+  type CallId,
+  type Effect,
+  type EngineCommand,
+  type SessionEndReason,
+} from '../../engine/index.js';
+import type { LateAnswer, LocalStore } from './local-store.js';
+
+let stores = 0;
+
+/** Locks of this process: an engine with the machine's clock. Share one between instances to let them exclude each other. */
+export class MemoryStore implements LocalStore {
+  readonly store = `memory:${process.pid}:${++stores}`;
+  readonly condition = 'ok';
+  private readonly engine: Engine;
+  private readonly answers = new Map<CallId, (answer: LateAnswer) => void>();
+  private readonly watchers = new Map<string, Set<(reason: SessionEndReason) => void>>();
+  private calls = 0;
+  private timer: Timer | undefined;
+  private timerAtMs = Infinity;
+  private timerKeepsAlive = false;
+
+  constructor(
+    readonly clock: Clock = systemClock,
+    random: Random = systemRandom,
+  ) {
+    this.engine = new Engine({
+      // Fences start at the time, so that a resource that outlives the process has seen smaller ones only (design D6).
+      lastFence: BigInt(Math.floor(clock.wallMs())) * 1_000n,
+      reservedFence: MAX_FENCE,
+      mintToken: () => `lk_${random.id()}`,
+    });
+  }
+
+  newCallId(): CallId {
+    return ++this.calls;
+  }
+
+  apply<C extends EngineCommand>(command: C): Answers[C['type']] {
+    const outcome = this.engine.apply(command, this.clock.monoMs());
+    for (const effect of outcome.effects) this.carryOut(effect);
+    if (this.engine.wakeAtMs < this.timerAtMs || (this.answers.size > 0 && !this.timerKeepsAlive)) this.arm();
+    return outcome.answer as Answers[C['type']];
+  }
+
+  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
+    this.answers.set(callId, listener);
+    if (!this.timerKeepsAlive) this.arm();
+  }
+
+  offAnswer(callId: CallId): void {
+    this.answers.delete(callId);
+  }
+
+  onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable {
+    const listeners = this.watchers.get(sessionId) ?? new Set();
+    this.watchers.set(sessionId, listeners.add(listener));
+    return {
+      [Symbol.dispose]: () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) this.watchers.delete(sessionId);
+      },
+    };
+  }
+
+  inspect(key: LockKey): LockReport {
+    return this.engine.inspect(key, this.clock.monoMs());
+  }
+
+  private carryOut(effect: Effect): void {
+    if (effect.type === 'call-answered') this.answer(effect.callId, effect.answer);
+    else if (effect.type === 'session-ended') this.announce(effect.sessionId, effect.reason);
+    // Nothing to make durable: all fences are reserved from the start.
+  }
+
+  private answer(callId: CallId, answer: LateAnswer): void {
+    const listener = this.answers.get(callId);
+    this.answers.delete(callId);
+    listener?.(answer);
+  }
+
+  private announce(sessionId: string, reason: SessionEndReason): void {
+    const listeners = this.watchers.get(sessionId);
+    this.watchers.delete(sessionId);
+    for (const listener of listeners ?? []) listener(reason);
+  }
+
+  /** One timer for the whole engine. It keeps the process alive only while someone waits for an answer. */
+  private arm(): void {
+    this.timer?.cancel();
+    this.timerAtMs = this.engine.wakeAtMs;
+    this.timerKeepsAlive = this.answers.size > 0;
+    if (this.timerAtMs === Infinity) return;
+    this.timer = this.clock.after(
+      this.timerAtMs - this.clock.monoMs(),
+      () => {
+        this.timerAtMs = Infinity;
+        this.timerKeepsAlive = false;
+        this.apply({ type: 'wake' });
+      },
+      { keepAlive: this.timerKeepsAlive },
+    );
+  }
+}

@@ -1,0 +1,1 @@
+export { LADDER_RUNGS, leaseLadder, rungFor } from '../core/index.js';
