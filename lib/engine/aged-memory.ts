@@ -51,6 +51,11 @@ export class AgedMemory<V> {
     this.dropAged(nowMs);
   }
 
+  /** What is remembered, oldest first. */
+  *entries(): IterableIterator<[id: string, value: V]> {
+    for (let entry = this.oldest; entry !== undefined; entry = entry.newer) yield [entry.id, entry.value];
+  }
+
   /** Drops some of what is too old. */
   dropAged(nowMs: number): void {
     for (let dropped = 0; dropped < DROPPED_PER_INSERTION; dropped++) {

@@ -67,7 +67,7 @@ export class Engine {
     return this.state.table.isLocked(key[0], key.length === 2 ? key[1] : undefined);
   }
 
-  /** Who holds and who waits; the first 100 of each. Changes nothing: what is over by `nowMs` but not yet ended is shown. */
+  /** Who holds and who waits; the first 100 of each. Changes nothing; a holder whose lease is over by `nowMs` is left out. */
   inspect(key: LockKey, nowMs: number): LockReport {
     return inspect(this.state, key, Math.max(nowMs, this.state.nowMs));
   }

@@ -19,9 +19,10 @@ export function inspect(state: EngineState, key: LockKey, nowMs: number): LockRe
   const below = l2 === undefined ? tree.children() : only(tree.child(l2));
   const holders: HolderReport[] = [];
   const waiting: TableEntry[] = [];
-  if (tree.writer !== undefined) holders.push(holder(nowMs, tree.writer as Request));
+  if (tree.writer !== undefined && alive(tree.writer, nowMs))
+    holders.push(holder(nowMs, tree.writer as Request));
   for (const child of below) {
-    if (child.holder !== undefined && holders.length < MAX_REPORTED) {
+    if (child.holder !== undefined && alive(child.holder, nowMs) && holders.length < MAX_REPORTED) {
       holders.push(holder(nowMs, child.holder as Request));
     }
     addWaiters(waiting, child, l2);
@@ -35,6 +36,16 @@ export function inspect(state: EngineState, key: LockKey, nowMs: number): LockRe
     waiters: waiting.slice(0, MAX_REPORTED).map((entry) => waiter(nowMs, entry as Request)),
     waiterCount: l2 === undefined ? tree.waiters : tree.exclusiveWaiters + (tree.child(l2)?.waiters ?? 0),
   };
+}
+
+/** Whether what it rests on still lasts: a lease or kept key that is over but not yet ended holds nothing. */
+function alive(entry: TableEntry, nowMs: number): boolean {
+  const request = entry as Request;
+  return nowMs < endOf(request);
+}
+
+function endOf(request: Request): number {
+  return request.kept ? request.dueMs : request.session.dueMs;
 }
 
 /** Adds up to 100 of a queue, leaving out those for other keys than `l2`. */
@@ -56,7 +67,7 @@ function holder(nowMs: number, request: Request): HolderReport {
     ...(session.client === undefined ? {} : { client: session.client }),
     ...(request.metadata === undefined ? {} : { metadata: request.metadata }),
     heldMs: nowMs - (grant?.grantedAtMs ?? nowMs),
-    leaseLeftMs: (request.kept ? request.dueMs : session.dueMs) - nowMs,
+    leaseLeftMs: endOf(request) - nowMs,
   };
 }
 

@@ -19,10 +19,10 @@ const NOT_FOUND: MissingSession = Object.freeze({ why: 'session-not-found' });
 export class SessionBook {
   private readonly live = new Map<string, Session>();
   private readonly leases = new DeadlineHeap<Session>();
-  private readonly ended: AgedMemory<SessionEndReason>;
+  private readonly endedSessions: AgedMemory<SessionEndReason>;
 
   constructor(private readonly limits: SessionBookLimits) {
-    this.ended = new AgedMemory(limits.rememberedSessions, limits.rememberSessionMs);
+    this.endedSessions = new AgedMemory(limits.rememberedSessions, limits.rememberSessionMs);
   }
 
   get size(): number {
@@ -31,7 +31,7 @@ export class SessionBook {
 
   /** Ended sessions still remembered. */
   get remembered(): number {
-    return this.ended.size;
+    return this.endedSessions.size;
   }
 
   /** When the next lease ends, or Infinity. */
@@ -69,13 +69,18 @@ export class SessionBook {
   end(session: Session, reason: SessionEndReason, nowMs: number): void {
     this.live.delete(session.id);
     this.leases.remove(session);
-    this.ended.remember(session.id, reason, nowMs);
+    this.endedSessions.remember(session.id, reason, nowMs);
   }
 
   /** Why an id names no live session. */
   missing(id: string, nowMs: number): MissingSession {
-    const reason = this.ended.get(id, nowMs);
+    const reason = this.endedSessions.get(id, nowMs);
     return reason === undefined ? NOT_FOUND : { why: 'session-gone', reason };
+  }
+
+  /** Ended sessions still remembered, oldest first. */
+  ended(): IterableIterator<[id: string, reason: SessionEndReason]> {
+    return this.endedSessions.entries();
   }
 
   all(): IterableIterator<Session> {
