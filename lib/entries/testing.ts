@@ -1,1 +1,1 @@
-export {};
+export * from '../testing/index.js';

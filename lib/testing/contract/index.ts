@@ -1,0 +1,2 @@
+export { capabilityTable, contractCases, driverContract } from './contract.js';
+export { Clients, type ContractCase, type DriverHarness, type TestRunner } from './harness.js';
