@@ -94,7 +94,12 @@ function jest({ project, args, limitMs }, countsFile) {
     '--passWithNoTests',
     ...asked,
   ];
-  const env = { ...process.env, NODE_ENV: 'test', KLOCK_TEST_COUNTS: countsFile, ...(long ? { KLOCK_LONG: '1' } : {}) };
+  const env = {
+    ...process.env,
+    NODE_ENV: 'test',
+    KLOCK_TEST_COUNTS: countsFile,
+    ...(long ? { KLOCK_LONG: '1' } : {}),
+  };
   const child = spawn(process.execPath, argv, {
     cwd: root,
     env,
