@@ -1,1 +1,3 @@
-export {};
+export * from './core/index.js';
+export { MemoryStore, memoryDriver, memoryStore, type LocalStore } from './drivers/memory/index.js';
+export * from './nest/index.js';

@@ -1,0 +1,44 @@
+import type { LockDriver } from '../core/index.js';
+import { InvalidOptionError, optionError } from '../core/index.js';
+import { memoryDriver } from '../drivers/memory/index.js';
+
+/** A back end ready to be given to an instance. */
+export interface OpenBackend {
+  readonly driver: LockDriver;
+  /** Ends what was opened beside the driver, after the instance has closed. Never rejects. */
+  close?(): Promise<void>;
+}
+
+type BackendOptions = Readonly<Record<string, unknown>>;
+
+interface BackendKind {
+  /** Further option names that belong to it. */
+  readonly options: readonly string[];
+  open(options: BackendOptions): OpenBackend | Promise<OpenBackend>;
+}
+
+export type BackendName = 'driver' | 'url' | 'server' | 'redis' | 'etcd';
+
+/** Everything `KlockModule` can lock with. What is not in-process is loaded only when it is asked for. */
+export const BACKENDS: Readonly<Record<BackendName, BackendKind>> = {
+  driver: { options: [], open: ({ driver }) => ({ driver: asDriver(driver) }) },
+  url: { options: ['authToken', 'transport'], open: () => notBuilt('url') },
+  server: { options: [], open: () => notBuilt('server') },
+  redis: { options: ['fencing'], open: () => notBuilt('redis') },
+  etcd: { options: [], open: () => notBuilt('etcd') },
+};
+
+export const BACKEND_NAMES = Object.keys(BACKENDS) as BackendName[];
+
+function asDriver(driver: unknown): LockDriver {
+  if (driver === 'memory') return memoryDriver();
+  if (typeof driver === 'object' && driver !== null && 'attach' in driver) return driver as LockDriver;
+  throw optionError('driver', "'memory' or a LockDriver", driver);
+}
+
+function notBuilt(name: BackendName): never {
+  throw new InvalidOptionError(`${name} is not part of this version of klock: use url, server or driver`, {
+    option: name,
+    value: undefined,
+  });
+}

@@ -1,0 +1,80 @@
+import type { KeyInput, LockKey } from '../core/index.js';
+import { InvalidKeyError, InvalidOptionError, isLockError, parseKey, quote } from '../core/index.js';
+import { parseTemplate } from './key-template.js';
+
+/** Builds the key of a call from its arguments, or throws InvalidKeyError. */
+export type KeyOf = (args: readonly unknown[]) => LockKey;
+
+type KeyFunction = (...args: unknown[]) => unknown;
+
+/**
+ * Reads the key arguments of `@Locked`: a function, or one or two templates, with the options behind them.
+ * @throws InvalidKeyError, InvalidOptionError naming the method.
+ */
+export function readArguments(
+  args: readonly unknown[],
+  where: string,
+): { readonly keyOf: KeyOf; readonly options: unknown } {
+  const [first, second, third] = args;
+  const hasL2 = typeof second === 'string';
+  const options = hasL2 ? third : second;
+  const surplus = args.length - (hasL2 ? 3 : 2);
+  if (surplus > 0) {
+    throw new InvalidOptionError(
+      `@Locked on ${where} takes a key function, or one or two key templates, then options`,
+      {
+        option: 'options',
+        value: args[args.length - 1],
+      },
+    );
+  }
+  if (typeof first === 'function' && !hasL2)
+    return { keyOf: fromFunction(first as KeyFunction, where), options };
+  return { keyOf: fromTemplates(hasL2 ? [first, second] : [first], where), options };
+}
+
+function fromTemplates(templates: readonly unknown[], where: string): KeyOf {
+  const [l1, l2] = templates.map((template) => parseTemplate(template, where));
+  return (args) => {
+    const key = [l1, l2].flatMap((segmentOf) => (segmentOf === undefined ? [] : [segmentOf(args)]));
+    return parse(key as unknown as KeyInput, where);
+  };
+}
+
+function fromFunction(key: KeyFunction, where: string): KeyOf {
+  return (args) => {
+    const made = key(...args);
+    if (typeof made === 'string' && made !== '') return parse(made, where);
+    if (
+      Array.isArray(made) &&
+      made.length > 0 &&
+      made.every((segment) => typeof segment === 'string' && segment !== '')
+    ) {
+      return parse(made as unknown as KeyInput, where);
+    }
+    const hint = isPromise(made) ? '; key functions are synchronous' : '';
+    throw new InvalidKeyError(
+      `the key function of ${where} returned ${quote(made)}, which is no key${hint}`,
+      {
+        code: 'KEY_UNRESOLVED',
+        value: made,
+      },
+    );
+  };
+}
+
+function isPromise(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('then' in value)) return false;
+  // A key function that was async by mistake may also fail: its rejection has no other reader.
+  Promise.resolve(value).catch(() => undefined);
+  return true;
+}
+
+function parse(key: KeyInput, where: string): LockKey {
+  try {
+    return parseKey(key);
+  } catch (error) {
+    if (!isLockError(error, 'INVALID_KEY')) throw error;
+    throw new InvalidKeyError(`${where}: ${error.message}`, { value: (error as InvalidKeyError).value });
+  }
+}

@@ -1,0 +1,35 @@
+import { Global, Inject, Module, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { LockedExplorer } from './locked.explorer.js';
+import { registryOfApplication, type ApplicationRegistry } from './registry.js';
+import { REGISTRY, ROOT_REGISTRY } from './tokens.js';
+
+const root = { provide: ROOT_REGISTRY, useFactory: registryOfApplication, inject: [ModulesContainer] };
+const asSeenByModules = { provide: REGISTRY, useExisting: ROOT_REGISTRY };
+
+/** The wiring behind `KlockModule`, once per application. */
+@Global()
+@Module({
+  imports: [DiscoveryModule],
+  providers: [root, asSeenByModules, LockedExplorer],
+  exports: [ROOT_REGISTRY, REGISTRY],
+})
+export class KlockRootModule implements OnModuleInit, BeforeApplicationShutdown {
+  constructor(
+    @Inject(ROOT_REGISTRY) private readonly registry: ApplicationRegistry,
+    @Inject(LockedExplorer) private readonly explorer: LockedExplorer,
+  ) {}
+
+  /** Global modules come first: objects made by factories are bound before any of their own hooks runs. */
+  onModuleInit(): void {
+    this.explorer.explore();
+  }
+
+  /**
+   * After every `onModuleDestroy`, which may still use locks, and before Nest closes its listeners, which wait for
+   * requests in flight: a request that waits for a lock would keep them open.
+   */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.registry.close();
+  }
+}

@@ -1,0 +1,111 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { checkKeyPrefix, checkLabel, optionError, refuseUnknown } from '../core/index.js';
+import { KlockRootModule } from './klock-root.module.js';
+import {
+  checkModuleOptions,
+  unnamedMemory,
+  type CheckedOptions,
+  type KlockFeatureOptions,
+  type KlockModuleAsyncOptions,
+  type KlockModuleOptions,
+} from './module-options.js';
+import { FeatureRegistry, type ApplicationRegistry, type Registry } from './registry.js';
+import { DEFAULT_INSTANCE, REGISTRY, ROOT_REGISTRY, getKlockToken, rootInstanceToken } from './tokens.js';
+
+/** Locks for a Nest application: makes {@link Klock} injectable and `@Locked` work in every object Nest makes. */
+@Module({})
+export class KlockModule {
+  /**
+   * One instance for the whole application. Without an argument its locks live inside this process.
+   * Importing it again with the same options gives the same instance.
+   * @throws InvalidOptionError naming the option: `undefined` or `{}` as argument, no or several or empty back ends, unknown options.
+   */
+  static forRoot(options?: KlockModuleOptions): DynamicModule;
+  static forRoot(...given: readonly [KlockModuleOptions?]): DynamicModule {
+    // An argument that is undefined is a configuration gone missing, not a wish for locks inside this process.
+    const options =
+      given.length === 0 ? unnamedMemory() : checkModuleOptions('KlockModule.forRoot', given[0]);
+    return rootModule(options.name, {}, () => options);
+  }
+
+  /** The same with options from a factory, such as one that reads `ConfigService`. A failing factory fails the start. */
+  static forRootAsync(options: KlockModuleAsyncOptions): DynamicModule {
+    const name = checkAsyncOptions(options);
+    return rootModule(name, options, async (...deps) => {
+      const made = await options.useFactory(...(deps as never[]));
+      const checked = checkModuleOptions('the factory of KlockModule.forRootAsync', made);
+      if (checked.name !== name && checked.name !== DEFAULT_INSTANCE) {
+        throw optionError('name', `given to forRootAsync itself (there it is '${name}')`, checked.name);
+      }
+      return { ...checked, name };
+    });
+  }
+
+  /**
+   * A view for one feature module: `Klock` injected there, and `@Locked` in its own providers and controllers,
+   * put `prefix/` before every key.
+   */
+  static forFeature(view: KlockFeatureOptions): DynamicModule {
+    const { prefix, use } = checkFeatureOptions(view);
+    const registry = {
+      provide: REGISTRY,
+      useFactory: (root: Registry) => new FeatureRegistry(root, prefix, use),
+      inject: [ROOT_REGISTRY],
+    };
+    const klock = {
+      provide: getKlockToken(use),
+      useFactory: async (feature: Registry) => {
+        const found = await feature.find(use);
+        if (found !== undefined) return found;
+        throw optionError('use', `one of ${feature.names.join(', ') || '(no instance is imported)'}`, use);
+      },
+      // The instance is asked for only so that it is opened before its view.
+      inject: [REGISTRY, { token: rootInstanceToken(use), optional: true }],
+    };
+    return {
+      module: KlockModule,
+      imports: [KlockRootModule],
+      providers: [registry, klock],
+      exports: [registry, klock],
+    };
+  }
+}
+
+function rootModule(
+  name: string,
+  { imports, inject }: Pick<KlockModuleAsyncOptions, 'imports' | 'inject'>,
+  optionsOf: (...deps: unknown[]) => CheckedOptions | Promise<CheckedOptions>,
+): DynamicModule {
+  const instance = {
+    provide: rootInstanceToken(name),
+    useFactory: async (registry: ApplicationRegistry, ...deps: unknown[]) =>
+      await registry.open(await optionsOf(...deps)),
+    inject: [ROOT_REGISTRY, ...(inject ?? [])],
+  };
+  const klock = { provide: getKlockToken(name), useExisting: rootInstanceToken(name) };
+  return {
+    module: KlockModule,
+    global: true,
+    imports: [KlockRootModule, ...(imports ?? [])],
+    providers: [instance, klock],
+    exports: [instance, klock],
+  };
+}
+
+/** The name of the instance that the factory configures. */
+function checkAsyncOptions(options: KlockModuleAsyncOptions): string {
+  if (typeof options !== 'object' || options === null) {
+    throw optionError('options', 'an object with useFactory', options);
+  }
+  refuseUnknown('KlockModule.forRootAsync', options, ['name', 'imports', 'inject', 'useFactory']);
+  const given: object & { readonly useFactory?: unknown } = options;
+  if (typeof given.useFactory !== 'function') throw optionError('useFactory', 'a function', given.useFactory);
+  return options.name === undefined ? DEFAULT_INSTANCE : checkLabel('name', options.name);
+}
+
+function checkFeatureOptions(view: KlockFeatureOptions): Required<KlockFeatureOptions> {
+  if (typeof view !== 'object' || view === null) throw optionError('view', 'an object with a prefix', view);
+  refuseUnknown('KlockModule.forFeature', view, ['prefix', 'use']);
+  const use = view.use === undefined ? DEFAULT_INSTANCE : checkLabel('use', view.use);
+  return { prefix: checkKeyPrefix('prefix', view.prefix), use };
+}

@@ -1,0 +1,101 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ExecutionContext } from '@nestjs/common';
+import type { LockHandle } from '../core/index.js';
+
+/** One lock a request was granted. */
+export interface GrantedLock {
+  readonly lock: LockHandle;
+  /** Names the store: fences of different stores are not comparable. */
+  readonly store: string;
+}
+
+/** What `request.klock` holds: filled when a decorated method of this request is granted its lock, readable ever after. */
+export interface KlockSlot {
+  /** The first lock granted in this request: the handler's own where the handler is decorated. */
+  readonly lock: LockHandle | undefined;
+  /** Its fence. */
+  readonly fence: bigint | undefined;
+  /** All locks granted in this request, in order; at most 16 are kept. */
+  readonly granted: readonly GrantedLock[];
+}
+
+/** A request that takes more locks than this has no use for a list of them, and its header would grow without bound. */
+const MAX_GRANTED = 16;
+
+type OnGrant = (granted: readonly GrantedLock[]) => void;
+
+const BRAND = Symbol.for('klock.nest.slot.v1');
+
+/** @internal */
+export class LockSlot implements KlockSlot {
+  readonly granted: GrantedLock[] = [];
+  readonly [BRAND] = true;
+
+  constructor(private readonly onGrant: OnGrant) {}
+
+  get lock(): LockHandle | undefined {
+    return this.granted[0]?.lock;
+  }
+
+  get fence(): bigint | undefined {
+    return this.lock?.fence;
+  }
+
+  fill(granted: GrantedLock): void {
+    if (this.granted.length === MAX_GRANTED) return;
+    this.granted.push(granted);
+    this.onGrant(this.granted);
+  }
+}
+
+/** Where the slot of a call lives: the request, the RPC context, the GraphQL context; for WebSocket the execution context, since a client is shared by many calls. */
+function holderOf(context: ExecutionContext): { klock?: unknown } {
+  const holder: unknown = candidate(context);
+  return typeof holder === 'object' && holder !== null ? holder : (context as { klock?: unknown });
+}
+
+function candidate(context: ExecutionContext): unknown {
+  switch (context.getType<string>()) {
+    case 'http':
+      return context.switchToHttp().getRequest();
+    case 'rpc':
+      return context.switchToRpc().getContext();
+    case 'graphql':
+      return context.getArgByIndex(2);
+    default:
+      return context;
+  }
+}
+
+/** The slot of the call an execution context stands for; undefined where `KlockInterceptor` has not opened one. */
+export function lockSlot(context: ExecutionContext): KlockSlot | undefined {
+  const { klock } = holderOf(context);
+  return isSlot(klock) ? klock : undefined;
+}
+
+/** Opens the slot, or returns the one that is open. */
+export function openSlot(context: ExecutionContext, onGrant: OnGrant): LockSlot {
+  const holder = holderOf(context);
+  if (isSlot(holder.klock)) return holder.klock;
+  const slot = new LockSlot(onGrant);
+  holder.klock = slot;
+  return slot;
+}
+
+function isSlot(value: unknown): value is LockSlot {
+  return typeof value === 'object' && value !== null && BRAND in value;
+}
+
+const SHARED = Symbol.for('klock.nest.slot-flow.v1');
+type Shared = { [SHARED]?: AsyncLocalStorage<LockSlot> };
+
+/** Runs a handler with its slot known to everything it calls: convenience only, no lock depends on it. */
+export function runWithSlot<T>(slot: LockSlot, run: () => T): T {
+  const shared = globalThis as Shared;
+  return (shared[SHARED] ??= new AsyncLocalStorage<LockSlot>()).run(slot, run);
+}
+
+/** The slot of the running request. */
+export function currentSlot(): LockSlot | undefined {
+  return (globalThis as Shared)[SHARED]?.getStore();
+}

@@ -1,0 +1,151 @@
+import { Logger } from '@nestjs/common';
+import type { KlockInstance, LockKey, Section } from '../core/index.js';
+import {
+  ENTER_SECTION,
+  LockLostError,
+  NotInitializedError,
+  formatKey,
+  isLockError,
+  quote,
+} from '../core/index.js';
+import { registryOf } from './binding.js';
+import { fillParameters, parametersOf } from './current-lock.decorator.js';
+import type { KeyOf } from './key-source.js';
+import type { LockedRules } from './locked-options.js';
+import { className, type LockedTarget } from './locked-target.js';
+import { currentSlot } from './lock-slot.js';
+import { noteOrigin } from './request-key.js';
+
+/** A decorated method: what it was, and under which rules it runs. */
+export interface LockedMethod {
+  readonly target: LockedTarget;
+  readonly keyOf: KeyOf;
+  readonly rules: LockedRules;
+}
+
+/** How a call may go on. */
+export type Entry =
+  | { readonly entered: 'locked'; readonly section: Section }
+  /** Asked for by `onUnavailable: 'run-unlocked'`. */
+  | { readonly entered: 'unlocked' }
+  | { readonly entered: 'skipped' };
+
+const UNLOCKED: Entry = { entered: 'unlocked' };
+const SKIPPED: Entry = { entered: 'skipped' };
+
+const logger = new Logger('Klock');
+
+/** One call of a decorated method, whatever shape its caller expects. */
+export class LockedCall {
+  private readonly key: () => LockKey;
+
+  constructor(
+    readonly method: LockedMethod,
+    private readonly self: unknown,
+    private readonly args: readonly unknown[],
+  ) {
+    // From the arguments as they are now: a caller may change them before the lock is granted or the stream subscribed.
+    this.key = settled(() => method.keyOf(args));
+  }
+
+  get label(): string {
+    return this.method.target.label;
+  }
+
+  /**
+   * Waits for the lock.
+   * @throws NotInitializedError for an object no application knows, InvalidKeyError, and what the rules do not turn into
+   * a skipped or unlocked run. The body has not run then.
+   */
+  async enter(signal?: AbortSignal): Promise<Entry> {
+    const klock = await this.instance();
+    const key = this.resolvedKey();
+    const { section: options } = this.method.rules;
+    try {
+      const section = await klock[ENTER_SECTION](
+        key,
+        signal === undefined ? options : { ...options, signal },
+      );
+      currentSlot()?.fill({ lock: section.handle, store: klock.store });
+      return { entered: 'locked', section };
+    } catch (error) {
+      return this.notGranted(error, key);
+    }
+  }
+
+  /** Runs the method itself; with a section, inside its flow and with its handle in the parameters that ask for it. */
+  run(section: Section | undefined): unknown {
+    const { target } = this.method;
+    const handle = section?.handle;
+    const parameters = parametersOf(target.prototype).get(target.name);
+    const args = fillParameters(this.args, parameters, { lock: handle, fence: handle?.fence });
+    const body = (): unknown => target.method.apply(this.self, [...args]);
+    return section === undefined ? body() : section.run(body);
+  }
+
+  /** The error that a loss makes of a result, if the rules say so. Asked before the section is left. */
+  lossOf(section: Section, result?: unknown): LockLostError | undefined {
+    const { lost } = section;
+    if (lost === undefined || this.method.rules.onLost === 'ignore') return undefined;
+    return new LockLostError(`${this.label}: ${lost.message}`, {
+      ...(lost.key && { key: lost.key }),
+      ...(lost.fence !== undefined && { fence: lost.fence }),
+      reason: lost.reason,
+      lossCode: lost.lossCode,
+      cause: lost,
+      result,
+    });
+  }
+
+  private async instance(): Promise<KlockInstance> {
+    const registry = registryOf(this.self);
+    if (registry === undefined) throw this.notInitialized();
+    const klock = await registry.find(this.method.rules.use);
+    if (klock !== undefined) return klock;
+    throw new NotInitializedError(
+      `${this.label} needs the klock instance ${quote(this.method.rules.use)}, which no imported KlockModule makes (there are: ${registry.names.join(', ') || 'none'})`,
+    );
+  }
+
+  private notInitialized(): NotInitializedError {
+    const owner = className(this.method.target.prototype);
+    const what =
+      typeof this.self === 'object' && this.self !== null
+        ? `this ${owner} belongs to no Nest application that imports KlockModule. Import KlockModule.forRoot(...) in the root module, and let Nest make the object or hand it to Nest as a provider`
+        : `it was called without its ${owner}: keep the object, as in () => service.method()`;
+    return new NotInitializedError(`${this.label} was not run, since it is locked and ${what}`);
+  }
+
+  private resolvedKey(): LockKey {
+    try {
+      return this.key();
+    } catch (error) {
+      if (isLockError(error)) noteOrigin(error, this.method.target.prototype, this.method.target.name);
+      throw error;
+    }
+  }
+
+  private notGranted(error: unknown, key: LockKey): Entry {
+    const { onBusy, onUnavailable } = this.method.rules;
+    if (onBusy === 'skip' && isLockError(error, 'LOCK_TIMEOUT')) {
+      logger.debug(`${this.label} was skipped: ${formatKey(key)} is busy`);
+      return SKIPPED;
+    }
+    if (onUnavailable === 'throw' || !isLockError(error, 'LOCK_UNAVAILABLE')) throw error;
+    const skip = onUnavailable === 'skip';
+    logger.warn(`${this.label} ${skip ? 'was skipped' : 'runs UNLOCKED'}: ${error.message}`);
+    return skip ? SKIPPED : UNLOCKED;
+  }
+}
+
+/** Computes now, tells later. */
+function settled<T>(compute: () => T): () => T {
+  try {
+    const value = compute();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}

@@ -1,0 +1,52 @@
+import type { Section } from '../core/index.js';
+import type { LockedCall } from './locked-call.js';
+import { handOver } from './locked-stream.js';
+
+/**
+ * The call as a promise: waits, runs, releases. The method's own error passes through as it is.
+ * A method that resolves to a stream keeps its lock until the stream has ended.
+ */
+export async function asPromise(call: LockedCall): Promise<unknown> {
+  const entry = await call.enter();
+  switch (entry.entered) {
+    case 'skipped':
+      return undefined;
+    case 'unlocked':
+      return await call.run(undefined);
+    case 'locked':
+      return await runLocked(call, entry.section);
+  }
+}
+
+async function runLocked(call: LockedCall, section: Section): Promise<unknown> {
+  let result: unknown;
+  try {
+    result = await untilMaxHold(call, section);
+  } catch (error) {
+    await section.leave();
+    throw error;
+  }
+  const stream = handOver(call, section, result);
+  if (stream !== undefined) return stream;
+  // Asked before the release: what the release finds out cannot have disturbed the body any more.
+  const loss = call.lossOf(section, result);
+  await section.leave();
+  if (loss !== undefined) throw loss;
+  return result;
+}
+
+/** `maxHoldMs` ends the call even if its body never settles; after any other loss the body ends first, so that its result is not lost too. */
+function untilMaxHold(call: LockedCall, section: Section): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    Promise.resolve(startBody(call, section)).then(resolve, reject);
+    void section.handle.done.then((end) => {
+      if (end.end !== 'lost' || end.reason !== 'max-hold') return;
+      const loss = call.lossOf(section);
+      if (loss !== undefined) reject(loss);
+    });
+  });
+}
+
+async function startBody(call: LockedCall, section: Section): Promise<unknown> {
+  return await call.run(section);
+}
