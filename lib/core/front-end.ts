@@ -158,10 +158,17 @@ class FrontEnd implements Klock, Sections {
   }
 
   private async obtain(key: LockKey, terms: ResolvedAcquire): Promise<CountedHandle | DriverBusy> {
+    return this.share(key, terms) ?? (await this.request(key, terms));
+  }
+
+  /** A handle on a grant that the owner or flow already has, decided now; undefined: an ordinary acquire. */
+  private share(key: LockKey, terms: ResolvedAcquire): CountedHandle | undefined {
+    const shared = this.reentered(this.full(key), terms, this.ownerOf(terms));
+    return shared === undefined ? undefined : new CountedHandle(this.instance, shared, key);
+  }
+
+  private async request(key: LockKey, terms: ResolvedAcquire): Promise<CountedHandle | DriverBusy> {
     const full = this.full(key);
-    const owner = terms.owner === undefined ? undefined : ownerOf(terms.owner, this.instance);
-    const shared = this.reentered(full, terms, owner);
-    if (shared !== undefined) return new CountedHandle(this.instance, shared, key);
     const startedMs = this.instance.clock.monoMs();
     try {
       const hold = await this.instance.obtain(full, terms);
@@ -169,12 +176,16 @@ class FrontEnd implements Klock, Sections {
         this.failed(full, 'LOCK_TIMEOUT', startedMs);
         return hold;
       }
-      owner?.add(hold);
+      this.ownerOf(terms)?.add(hold);
       return new CountedHandle(this.instance, hold, key);
     } catch (error) {
       this.failed(full, isLockError(error) ? error.code : 'UNKNOWN', startedMs);
       throw error;
     }
+  }
+
+  private ownerOf(terms: ResolvedAcquire): Owner | undefined {
+    return terms.owner === undefined ? undefined : ownerOf(terms.owner, this.instance);
   }
 
   private failed(key: LockKey, code: string, startedMs: number): void {
@@ -237,15 +248,22 @@ class FrontEnd implements Klock, Sections {
 
   private async enter(input: KeyInput, terms: ResolvedAcquire): Promise<HeldSection> {
     const key = parseKey(input);
+    // A shared lock's frame is made in the turn of its verdict, or two branches would both be let in.
+    const shared = this.share(key, terms);
     this.instance.enterSection();
+    if (shared !== undefined) return this.section(shared, key, terms);
     try {
-      const handle = await this.obtain(key, terms);
+      const handle = await this.request(key, terms);
       if (!(handle instanceof CountedHandle)) throw this.timedOut(key, terms.waitMs, handle);
-      return new HeldSection(this.instance, this.frame(handle, key, terms.label), handle);
+      return this.section(handle, key, terms);
     } catch (error) {
       this.instance.leaveSection();
       throw error;
     }
+  }
+
+  private section(handle: CountedHandle, key: LockKey, terms: ResolvedAcquire): HeldSection {
+    return new HeldSection(this.instance, this.frame(handle, key, terms.label), handle);
   }
 
   private frame(handle: CountedHandle, key: LockKey, label: string | undefined): Frame {

@@ -12,6 +12,7 @@ export * from './lock-handle.js';
 export * from './lock-key.js';
 export * from './lock-report.js';
 export * from './options.js';
+export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
 export * from './quote.js';
 export * from './random.js';
 export * from './section.js';

@@ -35,6 +35,6 @@ export class Owner implements LockOwner {
 
   /** Releases whatever is still held. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.holds].map((hold) => hold.giveBack()));
+    await Promise.all([...this.holds].map(async (hold) => await hold.giveBack()));
   }
 }

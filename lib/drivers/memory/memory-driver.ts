@@ -278,7 +278,7 @@ export class MemoryDriver implements LockDriver {
     try {
       resolve(this.refused(key, answer.refusal));
     } catch (error) {
-      reject(error as Error);
+      reject(error);
     }
   }
 

@@ -52,7 +52,7 @@ export class MemoryStore implements LocalStore {
     const outcome = this.engine.apply(command, this.clock.monoMs());
     for (const effect of outcome.effects) this.carryOut(effect);
     if (this.engine.wakeAtMs < this.timerAtMs || (this.answers.size > 0 && !this.timerKeepsAlive)) this.arm();
-    return outcome.answer as Answers[C['type']];
+    return outcome.answer;
   }
 
   onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {

@@ -19,13 +19,13 @@ export function driverContract(harness: DriverHarness, runner: TestRunner): void
   runner.describe(`contract: ${harness.name}`, () => {
     runner.beforeAll(async () => await harness.start?.());
     runner.afterAll(async () => await harness.stop?.());
-    for (const { title, needs, run } of contractCases) {
-      if (needs !== undefined && !needs(harness.capabilities)) continue;
+    for (const owed of contractCases) {
+      if (owed.needs?.(harness.capabilities) === false) continue;
       const body = async (): Promise<void> => {
         await using clients = new Clients(harness);
-        await run(clients);
+        await owed.run(clients);
       };
-      runner.it(title, body, harness.ttlMs * CASE_LEASES + CASE_SLACK_MS);
+      runner.it(owed.title, body, harness.ttlMs * CASE_LEASES + CASE_SLACK_MS);
     }
   });
 }

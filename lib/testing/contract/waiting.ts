@@ -29,7 +29,7 @@ export async function within<T>(ms: number, what: string, promise: PromiseLike<T
   try {
     const first = await Promise.race([promise, timeout]);
     if (first === late) throw new Error(`${what} took longer than ${ms} ms`);
-    return first as T;
+    return first;
   } finally {
     timer.cancel();
   }

@@ -1,0 +1,100 @@
+import { createKlock } from './front-end.js';
+import { isLockError, type InvalidOptionError } from './errors.js';
+import { FakeClock } from './fake-clock.js';
+import { ScriptedDriver } from './scripted-driver.js';
+import { optionsFromEnv } from './options-from-env.js';
+import type { InstanceOptions } from './options.js';
+
+function refusal(options: InstanceOptions): InvalidOptionError {
+  try {
+    createKlock({ ...options, driver: new ScriptedDriver(), clock: new FakeClock() });
+  } catch (error) {
+    if (isLockError(error, 'INVALID_OPTION')) return error as InvalidOptionError;
+    throw error;
+  }
+  throw new Error(`accepted ${JSON.stringify(options)}`);
+}
+
+describe('instance options', () => {
+  it.each([0, -1, NaN, Infinity, 123.45, '5000', null, 1e21, 10n, true, 2 ** 31])(
+    '[B-005] refuses ttlMs %p, naming the field and the value',
+    (value) => {
+      const error = refusal({ ttlMs: value as number });
+      expect(error.option).toBe('ttlMs');
+      expect(error.message).toContain('ttlMs must be a whole number of milliseconds');
+    },
+  );
+
+  it('accepts both ends of the range', () => {
+    expect(() => createKlock({ driver: new ScriptedDriver(), ttlMs: 2 ** 31 - 1, waitMs: 0 })).not.toThrow();
+    expect(() => createKlock({ driver: new ScriptedDriver(), ttlMs: 11, waitMs: Infinity })).not.toThrow();
+  });
+
+  it('[WK-08] refuses combinations in which the client could outlive its lease', () => {
+    expect(refusal({ ttlMs: 10 }).message).toContain('above the safety margin of 10 ms');
+    expect(refusal({ ttlMs: 1_000, marginMs: 1_000 }).option).toBe('ttlMs');
+    expect(refusal({ ttlMs: 1_000, localTtlMs: 901 }).message).toContain('at most ttlMs - marginMs (900 ms)');
+    expect(refusal({ ttlMs: 1_000, renewEveryMs: 900 }).option).toBe('renewEveryMs');
+    expect(refusal({ ttlMs: 1_000, renewTimeoutMs: 900 }).option).toBe('renewTimeoutMs');
+    expect(() =>
+      createKlock({ driver: new ScriptedDriver(), ttlMs: 1_000, localTtlMs: 900, renewEveryMs: 899 }),
+    ).not.toThrow();
+  });
+
+  it('refuses options nobody knows, listing those it knows', () => {
+    const error = refusal({ ttl: 5 } as InstanceOptions);
+    expect(error.message).toContain('has no option "ttl"');
+    expect(error.message).toContain('ttlMs');
+  });
+
+  it('refuses a namespace that could run into a key, labels too long or not printable', () => {
+    expect(refusal({ namespace: 'a/b' }).option).toBe('namespace');
+    expect(refusal({ namespace: '' }).option).toBe('namespace');
+    expect(refusal({ clientName: 'x'.repeat(129) }).option).toBe('clientName');
+    expect(refusal({ clientName: 'a\nb' }).option).toBe('clientName');
+  });
+
+  it('refuses leases finer than the store can keep', () => {
+    const coarse = new ScriptedDriver({ leaseUnitMs: 1_000 });
+    expect(() => createKlock({ driver: coarse, ttlMs: 1_500 })).toThrow(/multiple of 1000 ms/);
+  });
+
+  it('refuses anything that is no driver', () => {
+    expect(() => createKlock({ driver: undefined as never })).toThrow(/driver must be a lock driver/);
+    expect(() => createKlock(undefined as never)).toThrow(/driver must be a lock driver/);
+  });
+});
+
+describe('optionsFromEnv', () => {
+  it('reads every kind of value', () => {
+    expect(
+      optionsFromEnv({
+        KLOCK_URL: 'klock://a:1, klock://b:2',
+        KLOCK_TTL_MS: '5000',
+        KLOCK_WAIT_MS: 'Infinity',
+        KLOCK_RENEW: 'false',
+        KLOCK_NAMESPACE: 'shop',
+        KLOCK_SERVICE_HOST: '10.0.0.1',
+      }),
+    ).toEqual({
+      url: ['klock://a:1', 'klock://b:2'],
+      ttlMs: 5_000,
+      waitMs: Infinity,
+      renew: false,
+      namespace: 'shop',
+    });
+    expect(optionsFromEnv({ KLOCK_DRIVER: 'memory' })).toEqual({ driver: 'memory' });
+  });
+
+  it('[WK-43] lists everything that is wrong instead of falling back to defaults', () => {
+    const attempt = (): unknown =>
+      optionsFromEnv({ KLOCK_TTL_MS: '5s', KLOCK_RENEW: 'yes', KLOCK_NAMESPACE: '' });
+    expect(attempt).toThrow(/4 problems/);
+    expect(attempt).toThrow(
+      /KLOCK_TTL_MS must be a whole number of milliseconds from 1 to 2147483647, got "5s"/,
+    );
+    expect(attempt).toThrow(/KLOCK_RENEW must be 'true' or 'false', got "yes"/);
+    expect(attempt).toThrow(/KLOCK_NAMESPACE is set but empty/);
+    expect(attempt).toThrow(/KLOCK_URL is not set/);
+  });
+});
