@@ -1,0 +1,34 @@
+import { Body, Controller, Get, Post } from '@nestjs/common';
+import { CurrentLock, Locked } from 'klock';
+import type { LockHandle } from 'klock';
+import { Bookings, type Booking } from './bookings.js';
+import { OrderPipe, type Order } from './order.js';
+import { Sections, type Section } from './sections.js';
+
+const QUEUE_MS = 30_000;
+
+@Controller('bookings')
+export class BookingsController {
+  constructor(
+    private readonly bookings: Bookings,
+    private readonly sections: Sections,
+  ) {}
+
+  /** One booking of an item at a time, over all replicas; different items do not wait for each other. */
+  @Post()
+  @Locked('shop', 'item:{0.item}', { waitMs: QUEUE_MS })
+  book(@Body(OrderPipe) order: Order, @CurrentLock() lock?: LockHandle): Promise<Booking> {
+    return this.bookings.book(order, lock);
+  }
+
+  /** The same without the lock, to see what it is good for. */
+  @Post('unlocked')
+  bookUnlocked(@Body(OrderPipe) order: Order): Promise<Booking> {
+    return this.bookings.book(order);
+  }
+
+  @Get('running')
+  running(): readonly Section[] {
+    return this.sections.list();
+  }
+}
