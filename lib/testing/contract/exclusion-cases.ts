@@ -161,8 +161,9 @@ export const exclusionCases: readonly ContractCase[] = [
         done++;
       };
       await Promise.all(
-        Array.from({ length: 50 }, (_, index) =>
-          instances[index % 5]?.withLock(key, { waitMs: 30_000 }, work),
+        Array.from(
+          { length: 50 },
+          async (_, index) => await instances[index % 5]?.withLock(key, { waitMs: 30_000 }, work),
         ),
       );
       assert.equal(done, 50);
