@@ -6,7 +6,7 @@ import { mayAskAgain, type Verdict } from './verdict.js';
 /** A server that was asked to wait answers by itself; this much later the call ends without it (case B-031). */
 export const ANSWER_GRACE_MS = 1_000;
 
-/** Sessions or ids found dead do not count against a wait of 0: that many are replaced before the call fails. */
+/** A session found dead does not count against a wait of 0: that many are replaced before the call fails. */
 const FREE_REPLACEMENTS = 3;
 
 /** The wait one attempt asks of the server: min(attempt, what is left), at least 1; 0, no bound, only if neither has an end. */
@@ -23,15 +23,12 @@ export interface AttemptPlan {
 
 /** What to do after an attempt that was not granted. */
 export type AcquireStep =
-  /** Again after a pause, with the same request id; `fresh` ids and sessions replace those that are used up. */
-  | {
-      readonly next: 'again';
-      readonly pauseMs: number;
-      readonly freshId: boolean;
-      readonly freshSession: boolean;
-    }
+  /** Again after a pause, with the same request id, on the session that is current then. */
+  | { readonly next: 'again'; readonly pauseMs: number }
   /** Over: the store said the key is busy. */
   | { readonly next: 'busy' }
+  /** Over: the id is used up, and the caller needs another. */
+  | { readonly next: 'conflict' }
   /** Over, without a definite answer about the key in time. */
   | { readonly next: 'unavailable' }
   /** Over: refused for good. */
@@ -80,22 +77,19 @@ export class AcquireAttempts {
   /** An attempt ended without a grant. `link` is undefined if it was never sent; `fraction` is random in [0, 1). */
   ended(verdict: Verdict, link: LinkId | undefined, nowMs: number, fraction: number): AcquireStep {
     if (link !== undefined) this.doubts.answered(verdict, link);
-    if (verdict === 'conflict' || verdict === 'session-over' || verdict === 'other-server') {
-      return this.replace(verdict, nowMs, fraction);
-    }
+    if (verdict === 'conflict') return { next: 'conflict' };
+    if (verdict === 'session-over' || verdict === 'other-server') return this.replaceSession(nowMs, fraction);
     if (!mayAskAgain(verdict)) return { next: 'refused' };
-    if (this.leftMs(nowMs) === 0) return { next: verdict === 'busy' ? 'busy' : 'unavailable' };
+    if (this.leftMs(nowMs) === 0) return verdict === 'busy' ? { next: 'busy' } : { next: 'unavailable' };
     // The place in the queue is kept by coming back at once (WK-22), unless the server did not wait at all.
     if (verdict === 'busy' && nowMs >= this.servedAtMs) return again(0);
     return again(this.pauseMs(nowMs, fraction));
   }
 
-  private replace(verdict: Verdict, nowMs: number, fraction: number): AcquireStep {
+  private replaceSession(nowMs: number, fraction: number): AcquireStep {
     this.replacements++;
-    const free = this.replacements <= FREE_REPLACEMENTS;
-    if (!free && this.leftMs(nowMs) === 0) return { next: 'unavailable' };
-    const pauseMs = this.replacements === 1 ? 0 : this.pauseMs(nowMs, fraction);
-    return { ...again(pauseMs), freshId: verdict === 'conflict', freshSession: verdict !== 'conflict' };
+    if (this.replacements > FREE_REPLACEMENTS && this.leftMs(nowMs) === 0) return { next: 'unavailable' };
+    return again(this.replacements === 1 ? 0 : this.pauseMs(nowMs, fraction));
   }
 
   private pauseMs(nowMs: number, fraction: number): number {
@@ -106,6 +100,6 @@ export class AcquireAttempts {
   }
 }
 
-function again(pauseMs: number): Extract<AcquireStep, { next: 'again' }> {
-  return { next: 'again', pauseMs, freshId: false, freshSession: false };
+function again(pauseMs: number): AcquireStep {
+  return { next: 'again', pauseMs };
 }

@@ -2,7 +2,6 @@ export * from './acquire-attempts.js';
 export * from './backoff.js';
 export * from './call-outcome.js';
 export * from './doubts.js';
-export * from './lease-ladder.js';
 export * from './refusal-error.js';
 export * from './release-attempts.js';
 export * from './server-history.js';

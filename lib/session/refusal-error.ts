@@ -11,7 +11,7 @@ import { verdictOf } from './verdict.js';
 /** The error a caller gets when the server, or the way to it, ended an operation. The cause is kept; no token is named. */
 export function errorOfOutcome(
   outcome: NoAnswer,
-  facts: { readonly operation: LockOperation } & Pick<LockErrorFacts, 'key'>,
+  facts: { readonly operation?: LockOperation } & Pick<LockErrorFacts, 'key'> = {},
 ): LockUnavailableError | BackendStateError {
   const verdict = verdictOf(outcome);
   const described = describeOutcome(outcome);

@@ -7,26 +7,20 @@ const REMEMBERED = 16;
  */
 export class ServerHistory {
   private readonly met: string[] = [];
-  private back = false;
+  private returned = false;
 
-  /** Whether an id came back after another: a configuration error, not a restart. */
+  /** Whether the server met last had been met before another: a configuration error, not a restart. */
   get alternating(): boolean {
-    return this.back;
+    return this.returned;
   }
 
-  /** The id met last. */
-  get latest(): string | undefined {
-    return this.met.at(-1);
-  }
-
-  /** Takes note of the server of a new session or of a mismatch. True if alternation shows for the first time. */
+  /** Takes note of the server of a new session or of a mismatch. True if alternation shows now and did not before. */
   meet(serverId: string): boolean {
-    if (serverId === '' || serverId === this.latest) return false;
-    const returned = this.met.includes(serverId);
+    if (serverId === '' || serverId === this.met.at(-1)) return false;
+    const before = this.returned;
+    this.returned = this.met.includes(serverId);
     this.met.push(serverId);
     if (this.met.length > REMEMBERED) this.met.shift();
-    if (!returned || this.back) return false;
-    this.back = true;
-    return true;
+    return this.returned && !before;
   }
 }

@@ -38,6 +38,8 @@ export type SessionInput =
   /** An answer named its server. */
   | { readonly type: 'server-seen'; readonly generation: Generation; readonly serverId: string }
   | { readonly type: 'over'; readonly generation: Generation; readonly end: SessionEnd }
+  /** Nothing has rested on it for a while. */
+  | { readonly type: 'idle'; readonly generation: Generation }
   | { readonly type: 'close' };
 
 export type SessionEffect =
@@ -48,6 +50,8 @@ export type SessionEffect =
   | { readonly do: 'wake'; readonly generation: Generation }
   /** The current session is over: end its lease, its watch, and what else runs for it. */
   | { readonly do: 'end'; readonly generation: Generation; readonly end: SessionEnd }
+  /** The current session is given up without anyone losing anything. */
+  | { readonly do: 'retire'; readonly generation: Generation }
   | { readonly do: 'close-remote'; readonly sessionId: string };
 
 export interface SessionTransition {
@@ -77,6 +81,8 @@ export function stepSession(state: SessionState, input: SessionInput): SessionTr
       return serverSeen(state, input.generation, input.serverId);
     case 'over':
       return isCurrent(state, input.generation) ? over(state, input.end) : stay(state);
+    case 'idle':
+      return isCurrent(state, input.generation) ? retire(state) : stay(state);
     case 'close':
       return close(state);
   }
@@ -116,6 +122,10 @@ function over(state: Active, end: SessionEnd): SessionTransition {
   const ended: SessionEffect = { do: 'end', generation, end };
   const effects: SessionEffect[] = end.tellServer ? [ended, { do: 'close-remote', sessionId }] : [ended];
   return to({ phase: 'none', generation }, ...effects);
+}
+
+function retire({ generation, sessionId }: Active): SessionTransition {
+  return to({ phase: 'none', generation }, { do: 'retire', generation }, { do: 'close-remote', sessionId });
 }
 
 function close(state: SessionState): SessionTransition {

@@ -1,0 +1,1 @@
+export { klockDriver, type KlockDriverOptions } from './klock-driver.js';

@@ -1,0 +1,191 @@
+import {
+  abortedError,
+  BackendStateError,
+  formatKey,
+  InvalidOptionError,
+  InvalidTokenError,
+  isLockError,
+  keyId,
+  LockNotHeldError,
+  LockUnavailableError,
+  optionError,
+  type Capabilities,
+  type DefiniteRelease,
+  type DriverAcquire,
+  type DriverBusy,
+  type DriverGrant,
+  type DriverHealth,
+  type DriverHost,
+  type KeptLease,
+  type LockDriver,
+  type LockKey,
+  type LockReport,
+  type RenewReply,
+} from '../../core/index.js';
+import {
+  errorOfOutcome,
+  LockClient,
+  resolveClientOptions,
+  type ClientOptions,
+  type NoAnswer,
+  type ResolvedClientOptions,
+} from '../../client/index.js';
+
+/** How the klock driver reaches its server and keeps its sessions; see {@link ClientOptions}. */
+export type KlockDriverOptions = ClientOptions;
+
+const CAPABILITIES: Capabilities = {
+  fence: 'durable',
+  fair: true,
+  wakeUp: 'push',
+  hierarchy: true,
+  extend: 'renew',
+  lease: 'session',
+  leaseUnitMs: 1,
+  byToken: 'session',
+  inspect: 'none',
+  // The six RPCs have no word for a key kept after its release; it comes with the channel.
+  atLeast: false,
+  survivesRestart: false,
+};
+
+/** What a health check may take. */
+const HEALTH_TIMEOUT_MS = 2_000;
+
+/**
+ * Locks of a klock server. Connects at the first lock, or at `ready()`.
+ * @throws InvalidOptionError at once, naming the option and its value; nothing is sent before.
+ */
+export function klockDriver(options: KlockDriverOptions): LockDriver {
+  return new KlockDriver(resolveClientOptions(options));
+}
+
+class KlockDriver implements LockDriver {
+  readonly name = 'klock';
+  readonly store: string;
+  readonly capabilities = CAPABILITIES;
+  private client: LockClient | undefined;
+  private host: DriverHost | undefined;
+
+  constructor(private readonly options: ResolvedClientOptions) {
+    this.store = `klock:${options.targets.map(({ text }) => text).join(',')}`;
+  }
+
+  attach(host: DriverHost): void {
+    if (this.client !== undefined) {
+      throw new InvalidOptionError('driver belongs to an instance already: make one klock driver for each', {
+        option: 'driver',
+        value: this.name,
+      });
+    }
+    this.client = new LockClient(this.options, host);
+    this.host = host;
+  }
+
+  async ready(timeoutMs: number): Promise<void> {
+    const problem = await this.attached.reach(timeoutMs);
+    if (problem !== undefined) throw errorOfOutcome(problem);
+  }
+
+  async health(): Promise<DriverHealth> {
+    const { client, host } = this;
+    if (client === undefined || host === undefined || client.isClosed) {
+      return { state: 'unreachable', detail: 'the driver is closed or not attached' };
+    }
+    const startedMs = host.clock.monoMs();
+    const problem = await client.reach(HEALTH_TIMEOUT_MS);
+    const tookMs = host.clock.monoMs() - startedMs;
+    if (problem === undefined) return { state: stateByCode(client.lastWord) ?? 'ok', tookMs };
+    return { state: stateByProblem(problem), tookMs, detail: errorOfOutcome(problem).message };
+  }
+
+  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
+    if (request.signal?.aborted === true)
+      return Promise.reject(abortedError(request.key, request.signal.reason));
+    return this.attached.acquire(request);
+  }
+
+  release(grant: DriverGrant): Promise<DefiniteRelease> {
+    return this.attached.release(grant);
+  }
+
+  renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
+    return this.attached.renew(leases, timeoutMs);
+  }
+
+  abandon(lease: KeptLease, code: string): void {
+    this.attached.abandon(lease, code);
+  }
+
+  inspect(key: LockKey): Promise<LockReport> {
+    const message =
+      'inspect needs a server that can be asked who holds what; the klock.v1 calls this driver speaks have no such question';
+    return Promise.reject(
+      new BackendStateError(message, { key, operation: 'inspect', code: 'BACKEND_MISCONFIGURED' }),
+    );
+  }
+
+  async releaseToken(key: LockKey, token: string): Promise<void> {
+    const grant = this.grantFor(key, token, 'release');
+    this.host?.endGrant(grant, 'revoked', 'RELEASED_BY_TOKEN');
+    if ((await this.attached.release(grant)) === 'lost') throw notHeld(key, 'release');
+  }
+
+  async extendToken(key: LockKey, token: string, ttlMs: number): Promise<void> {
+    const { lease } = this.grantFor(key, token, 'extend');
+    if (ttlMs > lease.ms) {
+      throw optionError('ttlMs', `at most the session's lease of ${lease.ms} ms`, ttlMs);
+    }
+    const [reply] = await this.renew([lease], lease.ms);
+    if (reply?.outcome === 'renewed') return;
+    // What the store said is the loss of everything on this lease, not of this call alone.
+    if (reply?.outcome === 'gone') {
+      this.host?.endLease(lease, reply.reason, reply.code);
+      throw notHeld(key, 'extend');
+    }
+    throw new LockUnavailableError(`the lock server did not extend ${formatKey(key)}`, {
+      key,
+      operation: 'extend',
+      cause: reply?.cause,
+    });
+  }
+
+  close(timeoutMs: number): Promise<boolean> {
+    return this.client?.close(timeoutMs) ?? Promise.resolve(true);
+  }
+
+  private get attached(): LockClient {
+    if (this.client === undefined)
+      throw new BackendStateError('the klock driver is used before createKlock attached it');
+    return this.client;
+  }
+
+  /** Tokens work in the client that acquired: the server takes one only from the session it belongs to (K-093). */
+  private grantFor(key: LockKey, token: string, operation: 'release' | 'extend'): DriverGrant {
+    const grant = this.attached.grantOf(token);
+    const id = keyId(key);
+    if (grant !== undefined && keyId(grant.key) === id) return grant;
+    for (const other of this.attached.grants()) {
+      if (keyId(other.key) !== id) continue;
+      throw new InvalidTokenError(`the token is not that of the grant of ${formatKey(key)}`, {
+        key,
+        operation,
+      });
+    }
+    throw notHeld(key, operation);
+  }
+}
+
+function notHeld(key: LockKey, operation: 'release' | 'extend'): LockNotHeldError {
+  return new LockNotHeldError(`${formatKey(key)} is not held through this client`, { key, operation });
+}
+
+function stateByProblem(problem: NoAnswer): DriverHealth['state'] {
+  if (isLockError(errorOfOutcome(problem), 'BACKEND_MISCONFIGURED')) return 'misconfigured';
+  return (problem.kind === 'refused' ? stateByCode(problem.refusal.code) : undefined) ?? 'unreachable';
+}
+
+function stateByCode(code: string | undefined): DriverHealth['state'] | undefined {
+  if (code === 'SERVER_DRAINING') return 'draining';
+  return code === 'SERVER_RECOVERING' || code === 'STORAGE_UNAVAILABLE' ? 'quarantined' : undefined;
+}

@@ -1,1 +1,0 @@
-export { LADDER_RUNGS, leaseLadder, rungFor } from '../core/index.js';
