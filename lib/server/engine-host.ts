@@ -1,0 +1,195 @@
+import { type Clock, type LockKey, type LockReport, type Timer } from '../core/index.js';
+import {
+  type Acquire,
+  type AcquireAnswer,
+  type Answers,
+  type CallId,
+  type Effect,
+  Engine,
+  type EngineCommand,
+  type EngineOptions,
+  type EngineStats,
+  type SessionEndReason,
+} from '../engine/index.js';
+
+/** The answer of a call that had to wait. */
+export type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
+
+export interface EngineHostEvents {
+  /** A session ended; its locks are granted to others only after this returned. */
+  onSessionEnded(sessionId: string, reason: SessionEndReason): void;
+  /** Makes fences up to here durable; rejects where that failed. */
+  reserveFences(upTo: bigint): Promise<void>;
+  /** A reservation failed and is tried again. */
+  onReserveFailed(cause: unknown): void;
+}
+
+const RETRY_RESERVE_MS = 1_000;
+
+/** Runs an engine: gives it the time, wakes it, and does what it says, in its order. */
+export class EngineHost {
+  private readonly engine: Engine;
+  private readonly answers = new Map<CallId, (answer: LateAnswer) => void>();
+  private readonly live = new Set<string>();
+  private readonly endListeners = new Map<string, Set<(reason: SessionEndReason) => void>>();
+  private readonly pending: Effect[] = [];
+  private dispatching = false;
+  private lastCallId = 0;
+  private timer: Timer | undefined;
+  private timerAtMs = Infinity;
+  private stopped = false;
+  private gate: (() => EngineCommand | undefined) | undefined;
+
+  constructor(
+    options: EngineOptions,
+    private readonly clock: Clock,
+    private readonly events: EngineHostEvents,
+  ) {
+    this.engine = new Engine(options);
+  }
+
+  /** Ids of the sessions that live, oldest first. */
+  get sessions(): ReadonlySet<string> {
+    return this.live;
+  }
+
+  stats(): EngineStats {
+    return this.engine.stats();
+  }
+
+  inspect(key: LockKey): LockReport {
+    return this.engine.inspect(key, this.clock.monoMs());
+  }
+
+  /** Asked before every command; what it returns is applied first. */
+  setGate(gate: () => EngineCommand | undefined): void {
+    this.gate = gate;
+  }
+
+  newCallId(): CallId {
+    return ++this.lastCallId;
+  }
+
+  /** Decides one command and does what follows from it. */
+  apply<C extends EngineCommand>(command: C): Answers[C['type']] {
+    const first = this.gate?.();
+    if (first !== undefined) this.decide(first);
+    const answer = this.decide(command);
+    this.dispatch();
+    this.arm();
+    return answer;
+  }
+
+  /** Asks for a lock; `settle` gets the answer, at once or later, exactly once unless the call is detached. */
+  ask(command: Acquire, settle: (answer: LateAnswer) => void): void {
+    this.answers.set(command.callId, settle);
+    const answer = this.apply(command);
+    if (answer.type === 'queued') return;
+    this.answers.delete(command.callId);
+    settle(answer);
+  }
+
+  /** The call of an {@link ask} ended without its answer; its request keeps its place for a while. */
+  detach(callId: CallId): void {
+    if (this.answers.delete(callId)) this.apply({ type: 'detach-call', callId });
+  }
+
+  /** Calls `listener` once with the answer of a call that {@link apply} has just queued. */
+  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
+    this.answers.set(callId, listener);
+  }
+
+  offAnswer(callId: CallId): void {
+    this.answers.delete(callId);
+  }
+
+  /** Calls `listener` once when the session ends, before its locks are granted to others. */
+  onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable {
+    const listeners = this.endListeners.get(sessionId) ?? new Set();
+    this.endListeners.set(sessionId, listeners.add(listener));
+    return {
+      [Symbol.dispose]: () => {
+        listeners.delete(listener);
+        if (listeners.size === 0 && this.endListeners.get(sessionId) === listeners)
+          this.endListeners.delete(sessionId);
+      },
+    };
+  }
+
+  /** No timer runs after this. */
+  stop(): void {
+    this.stopped = true;
+    this.timer?.cancel();
+  }
+
+  private decide<C extends EngineCommand>(command: C): Answers[C['type']] {
+    const { answer, effects } = this.engine.apply(command, this.clock.monoMs());
+    if (command.type === 'open-session') this.noteOpened(answer as Answers['open-session']);
+    for (const effect of effects) this.pending.push(effect);
+    return answer;
+  }
+
+  private noteOpened(answer: Answers['open-session']): void {
+    if (answer.type === 'session') this.live.add(answer.sessionId);
+  }
+
+  /** Effects of commands given from inside an effect come after those already there, never between them. */
+  private dispatch(): void {
+    if (this.dispatching) return;
+    this.dispatching = true;
+    try {
+      for (let at = 0; at < this.pending.length; at++) this.perform(this.pending[at]!);
+    } finally {
+      this.pending.length = 0;
+      this.dispatching = false;
+    }
+  }
+
+  private perform(effect: Effect): void {
+    switch (effect.type) {
+      case 'call-answered':
+        return this.answer(effect.callId, effect.answer);
+      case 'session-ended':
+        return this.announce(effect.sessionId, effect.reason);
+      case 'reserve-fences':
+        return void this.reserve(effect.upTo);
+    }
+  }
+
+  private answer(callId: CallId, answer: LateAnswer): void {
+    const listener = this.answers.get(callId);
+    this.answers.delete(callId);
+    listener?.(answer);
+  }
+
+  private announce(sessionId: string, reason: SessionEndReason): void {
+    this.live.delete(sessionId);
+    const listeners = this.endListeners.get(sessionId);
+    this.endListeners.delete(sessionId);
+    this.events.onSessionEnded(sessionId, reason);
+    for (const listener of listeners ?? []) listener(reason);
+  }
+
+  private async reserve(upTo: bigint): Promise<void> {
+    try {
+      await this.events.reserveFences(upTo);
+    } catch (cause) {
+      this.events.onReserveFailed(cause);
+      if (!this.stopped) this.clock.after(RETRY_RESERVE_MS, () => void this.reserve(upTo));
+      return;
+    }
+    if (!this.stopped) this.apply({ type: 'fences-reserved', upTo });
+  }
+
+  /** One timer for everything. An earlier one than needed is left alone: it finds nothing due and sets the next. */
+  private arm(): void {
+    const { wakeAtMs } = this.engine;
+    if (this.stopped || wakeAtMs === Infinity || wakeAtMs >= this.timerAtMs) return;
+    this.timer?.cancel();
+    this.timerAtMs = wakeAtMs;
+    this.timer = this.clock.after(wakeAtMs - this.clock.monoMs(), () => {
+      this.timerAtMs = Infinity;
+      if (!this.stopped) this.apply({ type: 'wake' });
+    });
+  }
+}

@@ -1,0 +1,63 @@
+import type { Clock, LockKey, LockReport } from '../core/index.js';
+import type { Answers, CallId, EngineCommand, SessionEndReason } from '../engine/index.js';
+import type { EngineHost, LateAnswer } from './engine-host.js';
+
+/**
+ * The engine of a lock server for drivers in the same process, without a wire between: what `memoryDriver({ store })`
+ * takes. Its locks and those of remote clients exclude each other and share one sequence of fences.
+ */
+export class LocalStore {
+  private readonly own = new Set<string>();
+
+  constructor(
+    /** Names the store, as the server id does on the wire. */
+    readonly store: string,
+    readonly clock: Clock,
+    private readonly host: EngineHost,
+    private readonly conditionNow: () => LocalStore['condition'],
+  ) {}
+
+  /** Why nothing is granted at the moment. */
+  get condition(): 'ok' | 'draining' | 'quarantined' {
+    return this.conditionNow();
+  }
+
+  /** Sessions opened through this store that live. */
+  get sessions(): ReadonlySet<string> {
+    return this.own;
+  }
+
+  newCallId(): CallId {
+    return this.host.newCallId();
+  }
+
+  apply<C extends EngineCommand>(command: C): Answers[C['type']] {
+    const answer = this.host.apply(command);
+    if (command.type === 'open-session') this.note(answer as Answers['open-session']);
+    return answer;
+  }
+
+  /** Calls `listener` once with the answer of a queued call. Register right after `apply` answered `queued`. */
+  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
+    this.host.onAnswer(callId, listener);
+  }
+
+  offAnswer(callId: CallId): void {
+    this.host.offAnswer(callId);
+  }
+
+  /** Calls `listener` once when the session ends, before its locks are granted to others. */
+  onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable {
+    return this.host.onSessionEnd(sessionId, listener);
+  }
+
+  inspect(key: LockKey): LockReport {
+    return this.host.inspect(key);
+  }
+
+  private note(answer: Answers['open-session']): void {
+    if (answer.type !== 'session') return;
+    this.own.add(answer.sessionId);
+    this.host.onSessionEnd(answer.sessionId, () => this.own.delete(answer.sessionId));
+  }
+}
