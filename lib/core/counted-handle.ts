@@ -1,3 +1,4 @@
+import type { Clock } from './clock.js';
 import { LockLostError, LockNotHeldError } from './errors.js';
 import type { Hold, HoldView } from './hold.js';
 import type { LockEnd, LockHandle, ReleaseOutcome } from './lock-handle.js';
@@ -6,7 +7,7 @@ import { DEFAULT_HOLD_UNTIL_MS, checkDuration, optionError, refuseUnknown } from
 
 /** What a handle asks of its instance. */
 export interface HandleHost {
-  wallMs(): number;
+  readonly clock: Clock;
   /** Waits for the store's word, but not longer than `timeoutMs`; then `unknown`, reported. */
   await(
     hold: Hold,
@@ -15,13 +16,16 @@ export interface HandleHost {
   ): Promise<ReleaseOutcome>;
   readonly releaseTimeoutMs: number;
   extend(hold: Hold, ttlMs: number | undefined): Promise<void>;
-  after(ms: number, run: () => void): { cancel(): void };
 }
+
+const RELEASED = Promise.resolve<ReleaseOutcome>('released');
+const LOST = Promise.resolve<ReleaseOutcome>('lost');
 
 /** One view of a hold: the handle of its acquire, or a counted re-entry. */
 export class CountedHandle implements LockHandle, HoldView {
   private outcome: Promise<ReleaseOutcome> | undefined;
-  private end: LockEnd | undefined;
+  /** When it was released by its holder; a loss is known to the hold. */
+  private releasedAtMs: number | undefined;
   private ended: Promise<LockEnd> | undefined;
   private resolveEnded: ((end: LockEnd) => void) | undefined;
   private pins = 0;
@@ -58,10 +62,11 @@ export class CountedHandle implements LockHandle, HoldView {
   }
 
   get done(): Promise<LockEnd> {
-    this.ended ??=
-      this.end !== undefined
-        ? Promise.resolve(this.end)
-        : new Promise((resolve) => (this.resolveEnded = resolve));
+    if (this.ended === undefined) {
+      const end = this.endSoFar();
+      this.ended =
+        end !== undefined ? Promise.resolve(end) : new Promise((resolve) => (this.resolveEnded = resolve));
+    }
     return this.ended;
   }
 
@@ -82,17 +87,17 @@ export class CountedHandle implements LockHandle, HoldView {
     await this.host.extend(this.hold, ttlMs);
   }
 
-  release(options: { readonly timeoutMs?: number } = {}): Promise<ReleaseOutcome> {
+  release(options?: { readonly timeoutMs?: number }): Promise<ReleaseOutcome> {
+    return this.releaseWithin(options === undefined ? this.host.releaseTimeoutMs : this.timeoutOf(options));
+  }
+
+  /** Never rejects: a release with a bad timeout is still a release. */
+  private timeoutOf(options: { readonly timeoutMs?: number }): number {
     try {
       refuseUnknown('release', options, ['timeoutMs']);
-      const timeoutMs =
-        options.timeoutMs === undefined
-          ? this.host.releaseTimeoutMs
-          : checkDuration('timeoutMs', options.timeoutMs);
-      return this.releaseWithin(timeoutMs);
+      return checkDuration('timeoutMs', options.timeoutMs);
     } catch {
-      // Never rejects: a release with a bad timeout is still a release.
-      return this.releaseWithin(this.host.releaseTimeoutMs);
+      return this.host.releaseTimeoutMs;
     }
   }
 
@@ -109,7 +114,7 @@ export class CountedHandle implements LockHandle, HoldView {
       timer.cancel();
       this.unpin();
     };
-    const timer = this.host.after(maxMs, unpin);
+    const timer = this.host.clock.after(maxMs, unpin);
     void Promise.resolve(work).then(unpin, unpin);
   }
 
@@ -123,9 +128,8 @@ export class CountedHandle implements LockHandle, HoldView {
     return 'released';
   }
 
-  holdLost(error: LockLostError): void {
-    if (this.outcome !== undefined) return;
-    this.finish({ end: 'lost', at: this.date(), reason: error.reason, code: error.lossCode });
+  holdLost(): void {
+    if (this.outcome === undefined) this.tellEnd();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -139,13 +143,13 @@ export class CountedHandle implements LockHandle, HoldView {
 
   private releaseWithin(timeoutMs: number): Promise<ReleaseOutcome> {
     if (this.outcome !== undefined) return this.repeated(this.outcome);
-    // Read first: a loss that is due now must end the handle as lost, not as released.
-    const lost = !this.hold.held && this.hold.loss !== undefined;
-    const given = lost ? 'lost' : this.hold.part(this);
-    if (given === 'lost' && this.hold.loss !== undefined) return (this.outcome = Promise.resolve('lost'));
-    this.finish({ end: 'released', at: this.date() });
-    if (given === undefined || typeof given === 'string')
-      return (this.outcome = Promise.resolve(given ?? 'released'));
+    // A loss that is due now must end the handle as lost, not as released.
+    const given = this.hold.held || this.hold.loss === undefined ? this.hold.part(this) : 'lost';
+    if (given === 'lost' && this.hold.loss !== undefined) return (this.outcome = LOST);
+    this.releasedAtMs = this.host.clock.wallMs();
+    this.tellEnd();
+    if (given === undefined || given === 'released') return (this.outcome = RELEASED);
+    if (typeof given === 'string') return (this.outcome = Promise.resolve(given));
     return (this.outcome = this.host.await(this.hold, given, timeoutMs));
   }
 
@@ -154,14 +158,15 @@ export class CountedHandle implements LockHandle, HoldView {
     return outcome === 'released' ? 'already-released' : outcome;
   }
 
-  private finish(end: LockEnd): void {
-    if (this.end !== undefined) return;
-    this.end = end;
-    this.resolveEnded?.(end);
+  private tellEnd(): void {
+    const end = this.resolveEnded === undefined ? undefined : this.endSoFar();
+    if (end !== undefined) this.resolveEnded?.(end);
   }
 
-  private date(): Date {
-    return new Date(this.host.wallMs());
+  private endSoFar(): LockEnd | undefined {
+    if (this.releasedAtMs !== undefined) return { end: 'released', at: new Date(this.releasedAtMs) };
+    const { loss, lostAtMs } = this.hold;
+    return loss && { end: 'lost', at: new Date(lostAtMs), reason: loss.reason, code: loss.lossCode };
   }
 
   private lostNow(loss: LockLostError): LockLostError {

@@ -66,14 +66,17 @@ class FrontEnd implements Klock, Sections {
 
   async acquire(key: KeyInput, options?: AcquireOptions): Promise<LockHandle> {
     const terms = this.terms('acquire', options);
-    const handle = await this.obtain(parseKey(key), terms);
-    if (handle instanceof CountedHandle) return handle;
-    throw this.timedOut(parseKey(key), terms.waitMs, handle);
+    const parsed = parseKey(key);
+    const handle = this.share(parsed, terms) ?? this.request(parsed, terms);
+    const answer = 'then' in handle ? await handle : handle;
+    if (answer instanceof CountedHandle) return answer;
+    throw this.timedOut(parsed, terms.waitMs, answer);
   }
 
   async tryAcquire(key: KeyInput, options?: TryOptions): Promise<LockHandle | undefined> {
-    const terms = this.terms('tryAcquire', options);
-    const handle = await this.obtain(parseKey(key), { ...terms, waitMs: 0 });
+    const terms = { ...this.terms('tryAcquire', options), waitMs: 0 };
+    const parsed = parseKey(key);
+    const handle = this.share(parsed, terms) ?? (await this.request(parsed, terms));
     return handle instanceof CountedHandle ? handle : undefined;
   }
 
@@ -157,31 +160,45 @@ class FrontEnd implements Klock, Sections {
     return resolveAcquire(this.instance.options, this.plain, this.capabilities, call, options);
   }
 
-  private async obtain(key: LockKey, terms: ResolvedAcquire): Promise<CountedHandle | DriverBusy> {
-    return this.share(key, terms) ?? (await this.request(key, terms));
-  }
-
   /** A handle on a grant that the owner or flow already has, decided now; undefined: an ordinary acquire. */
   private share(key: LockKey, terms: ResolvedAcquire): CountedHandle | undefined {
     const shared = this.reentered(this.full(key), terms, this.ownerOf(terms));
     return shared === undefined ? undefined : new CountedHandle(this.instance, shared, key);
   }
 
-  private async request(key: LockKey, terms: ResolvedAcquire): Promise<CountedHandle | DriverBusy> {
+  /** Answers at once where the driver does: the in-process path costs no turn of the event loop. */
+  private request(
+    key: LockKey,
+    terms: ResolvedAcquire,
+  ): CountedHandle | DriverBusy | Promise<CountedHandle | DriverBusy> {
     const full = this.full(key);
     const startedMs = this.instance.clock.monoMs();
-    try {
-      const hold = await this.instance.obtain(full, terms);
-      if (!('grant' in hold)) {
-        this.failed(full, 'LOCK_TIMEOUT', startedMs);
-        return hold;
-      }
-      this.ownerOf(terms)?.add(hold);
-      return new CountedHandle(this.instance, hold, key);
-    } catch (error) {
+    const failed = (error: unknown): never => {
       this.failed(full, isLockError(error) ? error.code : 'UNKNOWN', startedMs);
       throw error;
+    };
+    const answered = (hold: Hold | DriverBusy): CountedHandle | DriverBusy =>
+      this.answered(key, terms, hold, startedMs);
+    try {
+      const hold = this.instance.obtain(full, terms, startedMs);
+      return 'then' in hold ? hold.then(answered, failed) : answered(hold);
+    } catch (error) {
+      return failed(error);
     }
+  }
+
+  private answered(
+    key: LockKey,
+    terms: ResolvedAcquire,
+    hold: Hold | DriverBusy,
+    startedMs: number,
+  ): CountedHandle | DriverBusy {
+    if (!('grant' in hold)) {
+      this.failed(this.full(key), 'LOCK_TIMEOUT', startedMs);
+      return hold;
+    }
+    this.ownerOf(terms)?.add(hold);
+    return new CountedHandle(this.instance, hold, key);
   }
 
   private ownerOf(terms: ResolvedAcquire): Owner | undefined {
@@ -307,7 +324,7 @@ function ownerOf(owner: unknown, instance: Instance): Owner {
 /** A handle acquired without owner gets one when first named as such. */
 function ownerOfHandle({ hold }: CountedHandle, instance: Instance): Owner {
   if (hold.owner !== undefined) return hold.owner;
-  const owner = new Owner(hold.grant.requestId, instance);
+  const owner = new Owner(instance.random.id(), instance);
   owner.add(hold);
   return owner;
 }
@@ -320,7 +337,7 @@ class HeldSection implements Section {
     private readonly frame: Frame,
     readonly handle: CountedHandle,
   ) {
-    handle.hold.frames.add(frame);
+    handle.hold.enter(frame);
   }
 
   /** Whether `maxHoldMs` ends it although its work goes on. */
@@ -343,7 +360,7 @@ class HeldSection implements Section {
   }
 
   private async end(): Promise<ReleaseOutcome> {
-    this.handle.hold.frames.delete(this.frame);
+    this.handle.hold.exit(this.frame);
     return await this.handle.leave(() => this.instance.leaveSection());
   }
 }

@@ -1,5 +1,5 @@
 import type { Alarm } from './alarm-queue.js';
-import { msUntil, type Instant } from './clock.js';
+import { msUntil, shift, type Clock, type Instant } from './clock.js';
 import { LockLostError } from './errors.js';
 import type { Cohort, LeaseTenant, Loss } from './lease.js';
 import type { DefiniteRelease, DriverGrant } from './lock-driver.js';
@@ -14,7 +14,7 @@ const LONG_HOLD_TTLS = 10;
 
 /** What a hold asks of the instance it belongs to. */
 export interface HoldHost {
-  now(): Instant;
+  readonly clock: Clock;
   /** Gives the grant back to the store; definite, perhaps late; never rejects. */
   giveBack(hold: Hold, keepMs: number | undefined): DefiniteRelease | Promise<DefiniteRelease>;
   settle(hold: Hold, ttlMs: number): Cohort;
@@ -36,7 +36,7 @@ export interface HoldTerms {
 
 /** Someone who shares the grant: the handle that acquired it, and every counted re-entry. */
 export interface HoldView {
-  holdLost(error: LockLostError): void;
+  holdLost(): void;
 }
 
 /**
@@ -45,13 +45,14 @@ export interface HoldView {
  */
 export class Hold implements LeaseTenant {
   readonly grantedAt: Instant;
-  /** Frames of re-entries now running (design D10). */
-  readonly frames = new Set<Frame>();
+  /** Frames of sections now running on this grant (design D10). */
+  readonly frames: Frame[] = [];
   owner: Owner | undefined;
   state: 'held' | 'releasing' | 'released' | 'lost' = 'held';
   loss: LockLostError | undefined;
+  lostAtMs = 0;
   longHoldTold = false;
-  private readonly views = new Set<HoldView>();
+  private readonly views: HoldView[] = [];
   private cohort: Cohort;
   private fixedEnd: Instant | undefined;
   private maxEnd: Instant | undefined;
@@ -64,7 +65,7 @@ export class Hold implements LeaseTenant {
     readonly grant: DriverGrant,
     private readonly terms: HoldTerms,
   ) {
-    this.grantedAt = host.now();
+    this.grantedAt = host.clock.now();
     this.cohort = host.settle(this, terms.ttlMs);
     if (terms.localTtlMs !== undefined || !terms.renew)
       this.fixedEnd = this.after(terms.localTtlMs ?? this.plainEndMs());
@@ -80,17 +81,19 @@ export class Hold implements LeaseTenant {
   /** Computed now; past the deadline the loss happens in this call. */
   get held(): boolean {
     if (this.state !== 'held') return false;
-    if (!isPast(this.deadline, this.host.now())) return true;
+    const { clock } = this.host;
+    const [monoMs, wallMs] = [clock.monoMs(), clock.wallMs()];
+    if (!this.cohort.isPast(monoMs, wallMs) && !this.isPastOwnEnd(monoMs, wallMs)) return true;
     this.expire();
     return false;
   }
 
   get remainingMs(): number {
-    return this.held ? Math.max(0, msUntil(this.deadline, this.host.now())) : 0;
+    return this.held ? Math.max(0, msUntil(this.deadline, this.host.clock.now())) : 0;
   }
 
   get heldMs(): number {
-    return this.host.now().monoMs - this.grantedAt.monoMs;
+    return this.host.clock.monoMs() - this.grantedAt.monoMs;
   }
 
   get ttlMs(): number {
@@ -114,13 +117,13 @@ export class Hold implements LeaseTenant {
   }
 
   join(view: HoldView): void {
-    this.views.add(view);
+    this.views.push(view);
   }
 
   /** One view lets go; the last one gives the grant back. Undefined: others still hold. */
   part(view: HoldView): DefiniteRelease | Promise<DefiniteRelease> | undefined {
-    this.views.delete(view);
-    return this.views.size > 0 ? undefined : this.giveBack();
+    remove(this.views, view);
+    return this.views.length > 0 ? undefined : this.giveBack();
   }
 
   /** Gives the grant back whoever still shares it. Once; later calls get the same answer. */
@@ -139,6 +142,7 @@ export class Hold implements LeaseTenant {
   lose(loss: Loss, releaseToo: boolean): void {
     if (this.state !== 'held') return;
     this.state = 'lost';
+    this.lostAtMs = this.host.clock.wallMs();
     this.quit();
     this.loss = new LockLostError(
       `lock ${formatKey(this.grant.key)} was lost: ${loss.reason} (${loss.code})`,
@@ -152,7 +156,7 @@ export class Hold implements LeaseTenant {
     // A live session would keep the lock for ever: what is lost here is given back there (WK-10).
     if (releaseToo) void Promise.resolve(this.host.giveBack(this, undefined)).catch(() => undefined);
     this.controller?.abort(this.loss);
-    for (const view of this.views) view.holdLost(this.loss);
+    for (const view of [...this.views]) view.holdLost();
     this.host.lost(this, loss);
   }
 
@@ -171,8 +175,22 @@ export class Hold implements LeaseTenant {
     return this.cohort;
   }
 
+  enter(frame: Frame): void {
+    this.frames.push(frame);
+  }
+
+  exit(frame: Frame): void {
+    remove(this.frames, frame);
+  }
+
+  private isPastOwnEnd(monoMs: number, wallMs: number): boolean {
+    const { fixedEnd, maxEnd } = this;
+    if (fixedEnd !== undefined && (monoMs >= fixedEnd.monoMs || wallMs >= fixedEnd.wallMs)) return true;
+    return maxEnd !== undefined && (monoMs >= maxEnd.monoMs || wallMs >= maxEnd.wallMs);
+  }
+
   private expire(): void {
-    const now = this.host.now();
+    const now = this.host.clock.now();
     if (this.maxEnd !== undefined && isPast(this.maxEnd, now)) this.loseAlone('max-hold');
     else if (this.fixedEnd !== undefined && isPast(this.fixedEnd, now)) this.loseAlone('expired');
     else this.host.expire(this.cohort);
@@ -180,9 +198,12 @@ export class Hold implements LeaseTenant {
 
   private watch(): void {
     const end = earlier(this.fixedEnd ?? (this.maxEnd as Instant), this.maxEnd);
-    this.alarm = this.host.at(this.host.now().monoMs + Math.max(0, msUntil(end, this.host.now())), () => {
-      if (this.state === 'held' && this.held) this.watch();
-    });
+    this.alarm = this.host.at(
+      this.host.clock.now().monoMs + Math.max(0, msUntil(end, this.host.clock.now())),
+      () => {
+        if (this.state === 'held' && this.held) this.watch();
+      },
+    );
   }
 
   private quit(): void {
@@ -202,7 +223,7 @@ export class Hold implements LeaseTenant {
   }
 
   private after(ms: number): Instant {
-    return { monoMs: this.grantedAt.monoMs + ms, wallMs: this.grantedAt.wallMs + ms };
+    return shift(this.grantedAt, ms);
   }
 
   private keepMs(): number | undefined {
@@ -210,4 +231,10 @@ export class Hold implements LeaseTenant {
     if (atLeastMs === undefined) return undefined;
     return Math.max(0, Math.ceil(atLeastMs - this.heldMs));
   }
+}
+
+/** Views and frames of one grant are few, mostly one: a list costs less than a set. */
+function remove<T>(list: T[], item: T): void {
+  const at = list.indexOf(item);
+  if (at >= 0) list.splice(at, 1);
 }

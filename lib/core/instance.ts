@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import { abortedError, onAbort } from './abort.js';
-import type { Clock, Instant } from './clock.js';
+import type { Clock } from './clock.js';
+import { Acquisition } from './acquisition.js';
 import { Emitter } from './emitter.js';
 import { ClosedError, LockLostError, LockUnavailableError, isLockError, type LossReason } from './errors.js';
-import { Hold, type HoldHost, type HoldTerms } from './hold.js';
+import { Hold, type HoldHost } from './hold.js';
 import type { HandleHost } from './counted-handle.js';
 import type { Cohort, Lease, Loss } from './lease.js';
 import { LeaseKeeper, type LeaseHost } from './lease-keeper.js';
 import type {
   DefiniteRelease,
-  DriverAcquire,
   DriverBusy,
   DriverGrant,
   DriverHost,
@@ -37,7 +37,6 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   readonly events = new Emitter();
   readonly keeper: LeaseKeeper;
   readonly settings: DriverSettings;
-  private readonly holds = new Set<Hold>();
   private readonly releasing = new Set<Promise<unknown>>();
   private readonly closingSignal = new AbortController();
   private sections = 0;
@@ -69,16 +68,69 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   // --- acquiring -------------------------------------------------------------------------------------------------
 
-  /** Asks the driver for a grant. `undefined`: definitely busy until the wait was over. */
-  async obtain(key: LockKey, terms: ResolvedAcquire): Promise<Hold | DriverBusy> {
-    const startedMs = this.clock.monoMs();
-    for (;;) {
-      this.refuseIfOver(key, terms.signal);
-      const waitMs = Math.max(0, terms.waitMs - Math.ceil(this.clock.monoMs() - startedMs));
-      const reply = await this.ask(key, terms, terms.waitMs === Infinity ? Infinity : waitMs);
+  /**
+   * Asks the driver for a grant; answers in the same turn where the driver does.
+   * A busy answer is definite: the wait is over.
+   */
+  obtain(
+    key: LockKey,
+    terms: ResolvedAcquire,
+    startedMs: number,
+  ): Hold | DriverBusy | Promise<Hold | DriverBusy> {
+    this.refuseIfOver(key, terms.signal);
+    if (terms.signal !== undefined) return this.obtainUntilAborted(key, terms, startedMs, terms.signal);
+    return this.obtainWith(key, terms, startedMs, this.closingSignal.signal);
+  }
+
+  private obtainWith(
+    key: LockKey,
+    terms: ResolvedAcquire,
+    startedMs: number,
+    signal: AbortSignal,
+  ): Hold | DriverBusy | Promise<Hold | DriverBusy> {
+    const reply = this.driver.acquire(new Acquisition(this.random, key, terms, terms.waitMs, signal));
+    if ('then' in reply || isConflict(reply)) return this.obtainLater(reply, key, terms, startedMs, signal);
+    return reply.granted ? this.adopt(reply, key, terms, startedMs) : reply;
+  }
+
+  private async obtainLater(
+    first: (DriverGrant | DriverBusy) | Promise<DriverGrant | DriverBusy>,
+    key: LockKey,
+    terms: ResolvedAcquire,
+    startedMs: number,
+    signal: AbortSignal,
+  ): Promise<Hold | DriverBusy> {
+    for (let asked = first; ;) {
+      const reply = await this.unlessClosed(key, asked);
       if (reply.granted) return this.adopt(reply, key, terms, startedMs);
-      if (reply.conflict !== true) return reply;
-      if (this.clock.monoMs() - startedMs >= terms.waitMs) throw this.conflicted(key);
+      if (!isConflict(reply)) return reply;
+      // The grant of this id ended before its answer arrived: asked again under a new id while the wait lasts.
+      const leftMs = terms.waitMs - (this.clock.monoMs() - startedMs);
+      if (leftMs <= 0) throw this.conflicted(key);
+      this.refuseIfOver(key, terms.signal);
+      asked = this.driver.acquire(new Acquisition(this.random, key, terms, Math.ceil(leftMs), signal));
+    }
+  }
+
+  /** Two signals can end this wait: the caller's and the instance's own. */
+  private async obtainUntilAborted(
+    key: LockKey,
+    terms: ResolvedAcquire,
+    startedMs: number,
+    signal: AbortSignal,
+  ): Promise<Hold | DriverBusy> {
+    const either = new AbortController();
+    using _caller = onAbort(signal, (reason) => either.abort(reason));
+    using _closing = onAbort(this.closingSignal.signal, (reason) => either.abort(reason));
+    return await this.obtainWith(key, terms, startedMs, either.signal);
+  }
+
+  private async unlessClosed<T>(key: LockKey, reply: T | Promise<T>): Promise<T> {
+    try {
+      return await reply;
+    } catch (error) {
+      if (isLockError(error, 'LOCK_ABORTED') && this.isClosing) throw this.closedError(key);
+      throw error;
     }
   }
 
@@ -91,53 +143,17 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     });
   }
 
-  private async ask(key: LockKey, terms: ResolvedAcquire, waitMs: number): Promise<DriverGrant | DriverBusy> {
-    const request: DriverAcquire = {
-      requestId: this.random.id(),
-      key,
-      ttlMs: terms.ttlMs,
-      waitMs,
-      attemptMs: terms.attemptMs,
-      renew: terms.renew,
-      ...(terms.metadata === undefined ? undefined : { metadata: terms.metadata }),
-      signal: this.closingSignal.signal,
-    };
-    if (terms.signal === undefined) return await this.askDriver(request, key);
-    return await this.askUntilAborted(request, key, terms.signal);
-  }
-
-  /** Two signals can end this wait: the caller's and the instance's own. */
-  private async askUntilAborted(
-    request: DriverAcquire,
-    key: LockKey,
-    signal: AbortSignal,
-  ): Promise<DriverGrant | DriverBusy> {
-    const either = new AbortController();
-    using _caller = onAbort(signal, (reason) => either.abort(reason));
-    using _closing = onAbort(this.closingSignal.signal, (reason) => either.abort(reason));
-    return await this.askDriver({ ...request, signal: either.signal }, key);
-  }
-
-  private async askDriver(request: DriverAcquire, key: LockKey): Promise<DriverGrant | DriverBusy> {
-    try {
-      const reply = this.driver.acquire(request);
-      return 'then' in reply ? await reply : reply;
-    } catch (error) {
-      if (isLockError(error, 'LOCK_ABORTED') && this.isClosing) throw this.closedError(key);
-      throw error;
-    }
-  }
-
   private adopt(grant: DriverGrant, key: LockKey, terms: ResolvedAcquire, startedMs: number): Hold {
     // The world may have changed while the grant was under way: nothing is handed out to a caller who is gone.
     if (this.isClosing || terms.signal?.aborted === true) {
       this.track(this.release(grant, undefined));
       this.refuseIfOver(key, terms.signal);
     }
-    const hold = new Hold(this, grant, holdTerms(terms));
-    if (!grant.lease.alive || !hold.held) throw this.bornDead(hold);
-    this.holds.add(hold);
-    this.events.emit({ type: 'lock.granted', ...facts(hold), waitedMs: this.clock.monoMs() - startedMs });
+    const hold = new Hold(this, grant, terms);
+    if ((grant.lease as Lease).state !== 'alive' || !hold.held) throw this.bornDead(hold);
+    if (this.events.has('lock.granted')) {
+      this.events.emit({ type: 'lock.granted', ...facts(hold), waitedMs: this.clock.monoMs() - startedMs });
+    }
     return hold;
   }
 
@@ -162,17 +178,12 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   // --- HoldHost --------------------------------------------------------------------------------------------------
 
-  now(): Instant {
-    return this.clock.now();
-  }
-
   settle(hold: Hold, ttlMs: number): Cohort {
     return this.keeper.settle(hold.grant.lease as Lease, ttlMs, hold);
   }
 
   leave(hold: Hold): void {
     this.keeper.leave(hold.currentCohort, hold);
-    this.holds.delete(hold);
   }
 
   expire(cohort: Cohort): void {
@@ -241,14 +252,6 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   get releaseTimeoutMs(): number {
     return this.options.releaseTimeoutMs;
-  }
-
-  wallMs(): number {
-    return this.clock.wallMs();
-  }
-
-  after(ms: number, run: () => void): { cancel(): void } {
-    return this.clock.after(ms, run);
   }
 
   async await(hold: Hold, release: Promise<DefiniteRelease>, timeoutMs: number): Promise<ReleaseOutcome> {
@@ -386,7 +389,9 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   endGrant(grant: DriverGrant, reason: LossReason, code: string): void {
-    for (const hold of this.holds) if (hold.grant === grant) hold.lose({ reason, code }, false);
+    for (const hold of (grant.lease as Lease).tenants()) {
+      if ((hold as Hold).grant === grant) hold.lose({ reason, code }, false);
+    }
   }
 
   storeState(state: 'available' | 'unavailable', cause?: unknown): void {
@@ -429,7 +434,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     this.closingSignal.abort(this.closedError());
     await this.sectionsEnd(graceMs);
     const deadlineMs = this.clock.monoMs() + CLOSE_BUDGET_MS;
-    for (const hold of [...this.holds]) hold.loseAlone('closed');
+    for (const hold of this.keeper.tenants()) (hold as Hold).loseAlone('closed');
     await this.within(Promise.allSettled([...this.releasing]), CLOSE_BUDGET_MS / 2);
     this.told = await this.farewell(Math.max(1, deadlineMs - this.clock.monoMs()));
     this.keeper.stop();
@@ -490,9 +495,8 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 }
 
-function holdTerms(terms: ResolvedAcquire): HoldTerms {
-  const { ttlMs, renew, localTtlMs, maxHoldMs, atLeastMs } = terms;
-  return { ttlMs, renew, localTtlMs, maxHoldMs, atLeastMs };
+function isConflict(reply: DriverGrant | DriverBusy): boolean {
+  return !reply.granted && reply.conflict === true;
 }
 
 function facts(hold: Hold): { readonly key: LockKey; readonly fence: bigint; readonly sessionId: string } {

@@ -44,6 +44,11 @@ export class LeaseKeeper {
     return this.leases.size;
   }
 
+  /** Every grant that rests on a lease under care. */
+  tenants(): LeaseTenant[] {
+    return [...this.leases].flatMap((lease) => lease.tenants());
+  }
+
   /** Leases whose last renewal failed. */
   get inJeopardy(): number {
     let count = 0;

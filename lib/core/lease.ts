@@ -1,5 +1,5 @@
 import type { Clock, Instant } from './clock.js';
-import { msUntil } from './clock.js';
+import { msUntil, shift } from './clock.js';
 import type { LossReason } from './errors.js';
 import type { Alarm } from './alarm-queue.js';
 import type { KeptLease, LeaseTerms, ServerChange } from './lock-driver.js';
@@ -33,7 +33,17 @@ export class Cohort {
 
   /** Moves with every renewal of the lease. */
   get deadline(): Instant {
-    return deadlineOf(this.lease.sentAt, Math.min(this.ttlMs, this.lease.ms), this.marginMs);
+    return shift(this.lease.sentAt, this.usableMs);
+  }
+
+  /** Whether the deadline is past, without making one: this is asked on every read of `held`. */
+  isPast(monoMs: number, wallMs: number): boolean {
+    const { sentAt } = this.lease;
+    return monoMs - sentAt.monoMs >= this.usableMs || wallMs - sentAt.wallMs >= this.usableMs;
+  }
+
+  private get usableMs(): number {
+    return Math.min(this.ttlMs, this.lease.ms) - this.marginMs;
   }
 }
 
@@ -84,6 +94,11 @@ export class Lease implements KeptLease {
     let count = 0;
     for (const cohort of this.cohorts.values()) count += cohort.tenants.size;
     return count;
+  }
+
+  /** A copy: losing a tenant takes it away. */
+  tenants(): LeaseTenant[] {
+    return [...this.cohorts.values()].flatMap((cohort) => [...cohort.tenants]);
   }
 
   get leftMs(): number {

@@ -24,7 +24,7 @@ import {
   onAbort,
   rungFor,
 } from '../../core/index.js';
-import type { Grant, Refusal } from '../../engine/index.js';
+import type { CallId, Grant, Refusal } from '../../engine/index.js';
 import type { LateAnswer, LocalStore } from './local-store.js';
 import { LocalSession, type LocalGrant } from './local-session.js';
 
@@ -93,7 +93,7 @@ export class MemoryDriver implements LockDriver {
       type: 'acquire',
       callId,
       sessionId: session.id,
-      requestId: request.requestId,
+      requestId: String(callId),
       key: request.key,
       waitUntilMs: request.waitMs === 0 ? 0 : this.local.clock.monoMs() + request.waitMs,
       ...(request.metadata === undefined ? undefined : { metadata: request.metadata }),
@@ -256,7 +256,7 @@ export class MemoryDriver implements LockDriver {
     return await new Promise((resolve, reject) => {
       const abort = onAbort(request.signal, (reason) => {
         this.local.offAnswer(callId);
-        this.takeBack(session, request);
+        this.takeBack(session, callId);
         reject(abortedError(key, reason));
       });
       this.local.onAnswer(callId, (answer) => {
@@ -282,8 +282,8 @@ export class MemoryDriver implements LockDriver {
     }
   }
 
-  private takeBack(session: LocalSession, request: DriverAcquire): void {
-    this.local.apply({ type: 'cancel-request', sessionId: session.id, requestId: request.requestId });
+  private takeBack(session: LocalSession, callId: CallId): void {
+    this.local.apply({ type: 'cancel-request', sessionId: session.id, requestId: String(callId) });
     session.gaveUp();
   }
 

@@ -40,6 +40,8 @@ export class MemoryStore implements LocalStore {
       // Fences start at the time, so that a resource that outlives the process has seen smaller ones only (design D6).
       lastFence: BigInt(Math.floor(clock.wallMs())) * 1_000n,
       reservedFence: MAX_FENCE,
+      // A call in process is made once: no repeat of it can arrive later.
+      rememberedRequests: 0,
       mintToken: () => `lk_${random.id()}`,
     });
   }
