@@ -17,9 +17,6 @@ import { attemptAcquire, type AttemptOutcome, type Granted } from './session-cal
 import { settleDoubt } from './settle-call.js';
 import { isSession, type SessionSlot } from './session-slot.js';
 
-/** How long a wait that met doubts tries to settle them before it answers. */
-const SETTLE_PATIENCE_MS = 500;
-
 export interface AcquireHost extends CallTools {
   readonly connectTimeoutMs: number;
   /** The client's close. */
@@ -181,25 +178,14 @@ export class AcquireCall {
       return this.stopped.fired ? this.giveUp(session) : undefined;
     }
     if (step.next === 'conflict') return { granted: false, conflict: true };
-    if (step.next === 'busy' && (await this.settled())) return { granted: false };
     void this.settleLater(this.doubtful);
+    if (step.next === 'busy') return { granted: false };
     throw errorOfOutcome(outcome, { operation: 'acquire', key: this.request.key });
   }
 
   private giveUp(session: LiveSession | undefined): never {
     void this.settleLater(session ?? this.doubtful);
     throw closedError(this.request);
-  }
-
-  /** The store said busy: whether no earlier copy can make that untrue, found out within a little time. */
-  private async settled(): Promise<boolean> {
-    const work = this.settleLater(this.doubtful);
-    if (work === undefined) return true;
-    await pause(this.host.clock, SETTLE_PATIENCE_MS, (wake) => {
-      void work.then(wake);
-      return this.stopped.on(wake);
-    });
-    return !this.attempts.doubts.open;
   }
 
   /** Settles what is in doubt on this session, in the background, once; undefined if nothing is. Never rejects. */

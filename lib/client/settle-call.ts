@@ -36,29 +36,50 @@ export async function settleDoubt(
   session: LiveSession,
   request: InDoubt,
 ): Promise<void> {
-  const { clock, random } = tools;
+  const { clock } = tools;
   const settlement = new Settlement(request.doubts);
   const endMs = clock.monoMs() + msUntil(session.lease.deadline, clock.now()) * SETTLING_SHARE;
   const done = session.use();
   try {
     while (settlement.next.do !== 'done' && !session.over.fired) {
-      const leftMs = endMs - clock.monoMs();
-      if (leftMs <= 0) return slot.over(session, UNCERTAIN_END);
-      const outcome = await ask(tools, slot, session, request, settlement.next.do, leftMs);
-      if (outcome.kind === 'granted') {
-        settlement.granted();
-        await releaseToken(tools, slot, session, outcome.token);
-        return;
-      }
-      settlement.ended(outcome.kind === 'nonsense' ? 'unresolved' : verdictOf(outcome), linkOf(outcome));
-      if (settlement.failures === 0) continue;
-      const pauseMs = backoffMs(RETRY_BACKOFF, settlement.failures, random.fraction());
-      await pause(clock, Math.min(pauseMs, Math.max(1, endMs - clock.monoMs())), (wake) =>
-        session.over.on(wake),
-      );
+      await rest(tools, session, settlement, endMs);
+      if (session.over.fired) return;
+      if (clock.monoMs() >= endMs) return slot.over(session, UNCERTAIN_END);
+      await take(tools, slot, session, request, settlement, endMs);
     }
   } finally {
     done();
+  }
+}
+
+/** The pause before a step: what the step asks for, and more after failures. */
+async function rest(
+  { clock, random }: CallTools,
+  session: LiveSession,
+  { next, failures }: Settlement,
+  endMs: number,
+): Promise<void> {
+  const afterMs = next.do === 'tombstone' ? next.afterMs : 0;
+  const pauseMs = failures === 0 ? 0 : backoffMs(RETRY_BACKOFF, failures, random.fraction());
+  const restMs = Math.min(Math.max(afterMs, pauseMs), Math.max(0, endMs - clock.monoMs()));
+  if (restMs > 0) await pause(clock, restMs, (wake) => session.over.on(wake));
+}
+
+async function take(
+  tools: CallTools,
+  slot: SessionSlot,
+  session: LiveSession,
+  request: InDoubt,
+  settlement: Settlement,
+  endMs: number,
+): Promise<void> {
+  const what = settlement.next.do === 'tombstone' ? 'tombstone' : 'probe';
+  const outcome = await ask(tools, slot, session, request, what, endMs - tools.clock.monoMs());
+  if (outcome.kind === 'granted') {
+    settlement.granted();
+    await releaseToken(tools, slot, session, outcome.token);
+  } else {
+    settlement.ended(outcome.kind === 'nonsense' ? 'unresolved' : verdictOf(outcome), linkOf(outcome));
   }
 }
 

@@ -2,6 +2,10 @@ import type { LinkId } from './call-outcome.js';
 import type { Doubts } from './doubts.js';
 import type { Verdict } from './verdict.js';
 
+/** A server keeps the place of a request this long after its wait: until then its id stands for the request's own key. */
+export const PLACE_KEPT_MS = 1_000;
+const MARGIN_MS = 100;
+
 /**
  * How a wait that ended in doubt is settled over the six RPCs (design D4).
  *
@@ -12,7 +16,7 @@ import type { Verdict } from './verdict.js';
  */
 export type SettlementStep =
   | { readonly do: 'probe' }
-  | { readonly do: 'tombstone' }
+  | { readonly do: 'tombstone'; readonly afterMs: number }
   /** Nothing is held under the id, and nothing ever will be. */
   | { readonly do: 'done' };
 
@@ -51,6 +55,6 @@ export class Settlement {
 
   private afterBusy(tombstone: boolean): void {
     if (tombstone) this.failures++;
-    else this.step = { do: 'tombstone' };
+    else this.step = { do: 'tombstone', afterMs: PLACE_KEPT_MS + MARGIN_MS };
   }
 }
