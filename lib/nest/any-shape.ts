@@ -1,4 +1,4 @@
-import { type Observable, isObservable, mergeMap, observable as interop, of, from } from 'rxjs';
+import { type Observable, defer, isObservable, mergeMap, observable as interop, of, from } from 'rxjs';
 import type { LockedCall } from './locked-call.js';
 import { asIterable } from './locked-iterable.js';
 import { asPromise } from './locked-promise.js';
@@ -66,7 +66,9 @@ function members(shape: () => object, names: readonly string[]): PropertyDescrip
 }
 
 function later(promise: Promise<unknown>): Observable<unknown> {
-  return from(promise).pipe(mergeMap((value) => (isObservable(value) ? value : of(value))));
+  // Another promise: rxjs would ask this one for its stream, and be sent here again.
+  const plain = (): Promise<unknown> => promise.then((value) => value);
+  return defer(plain).pipe(mergeMap((value) => (isObservable(value) ? value : of(value))));
 }
 
 async function* iterateLater(promise: Promise<unknown>): AsyncGenerator<unknown, unknown, unknown> {
