@@ -10,8 +10,8 @@ interface Remembered<V> {
 const DROPPED_PER_INSERTION = 4;
 
 /**
- * What is over and still has to be known, bounded by number and age. One list in order of insertion, so that an id
- * that is remembered again is as young as it looks and both bounds take from the same end.
+ * What is over and still has to be known, bounded by number and age, exactly. One list in order of insertion, so that
+ * an id that is remembered again is as young as it looks and both bounds take from the same end.
  */
 export class AgedMemory<V> {
   private readonly byId = new Map<string, Remembered<V>>();

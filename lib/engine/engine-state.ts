@@ -105,10 +105,10 @@ export class EngineState {
 
   /** A request leaves the line; its calls are answered. What becomes of its id is for the caller to say. */
   leaveLine(request: Request, refusal: Refusal): void {
-    if (request.stage === 'out') this.detached--;
-    else this.table.withdraw(request);
     this.deadlines.remove(request);
     if (request.calls !== undefined) this.answerCalls(request, { type: 'refused', refusal });
+    if (request.stage === 'out') this.detached--;
+    else this.table.withdraw(request);
   }
 
   /** Refuses every waiter and forgets every detached place. */

@@ -17,6 +17,8 @@ export class FenceSequence {
   private last: bigint;
   private reserved: bigint;
   private readonly block: bigint;
+  /** At this fence more are asked for: half a block before the end of what is reserved. */
+  private askAt: bigint;
   private asked: bigint | undefined = undefined;
 
   constructor(options: FenceSequenceOptions) {
@@ -26,6 +28,7 @@ export class FenceSequence {
     if (typeof this.block !== 'bigint' || this.block < 1n) {
       throw optionError('fenceBlock', 'a bigint, 1n or more', this.block);
     }
+    this.askAt = this.nextAskAt();
   }
 
   /** The largest fence given out. */
@@ -56,8 +59,7 @@ export class FenceSequence {
 
   /** Up to where fences should be made durable, once for each block that is needed; undefined while there is enough. */
   ask(): bigint | undefined {
-    if (this.asked !== undefined || this.reserved >= MAX_FENCE) return undefined;
-    if ((this.reserved - this.last) * 2n > this.block) return undefined;
+    if (this.last < this.askAt || this.asked !== undefined || this.reserved >= MAX_FENCE) return undefined;
     const from = this.reserved > this.last ? this.reserved : this.last;
     this.asked = min(from + this.block, MAX_FENCE);
     return this.asked;
@@ -67,7 +69,12 @@ export class FenceSequence {
   reserve(upTo: bigint): void {
     const reserved = min(upTo, MAX_FENCE);
     if (reserved > this.reserved) this.reserved = reserved;
+    this.askAt = this.nextAskAt();
     if (this.asked !== undefined && reserved >= this.asked) this.asked = undefined;
+  }
+
+  private nextAskAt(): bigint {
+    return this.reserved >= MAX_FENCE ? MAX_FENCE : this.reserved - this.block / 2n;
   }
 }
 

@@ -1,5 +1,5 @@
-import { AgedMemory } from './aged-memory.js';
 import type { CancelAnswer } from './commands.js';
+import { AgedMemory } from './aged-memory.js';
 import type { Request } from './request.js';
 
 export interface RequestMemoryLimits {

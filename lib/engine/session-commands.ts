@@ -53,6 +53,7 @@ function refuseWaiters(state: EngineState, session: Session, reason: SessionEndR
 
 function freeKeys(state: EngineState, session: Session): void {
   for (const request of session.requests.live.values()) state.endGrant(request);
+  if (session.keptKeys > 0) session.forget();
 }
 
 function describe(session: Session): SessionAnswer {

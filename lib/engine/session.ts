@@ -8,7 +8,7 @@ export class Session implements Due {
   heapIndex = -1;
   /** Keys it has released that stay taken (`keepMs`): counted against its locks. */
   keptKeys = 0;
-  readonly requests: RequestMemory;
+  requests: RequestMemory;
 
   constructor(
     readonly id: string,
@@ -17,5 +17,10 @@ export class Session implements Due {
     limits: RequestMemoryLimits,
   ) {
     this.requests = new RequestMemory(limits);
+  }
+
+  /** It has ended: a key it left taken must not hold on to all it ever asked for. */
+  forget(): void {
+    this.requests = new RequestMemory({ rememberedRequests: 0, rememberMs: 0 });
   }
 }

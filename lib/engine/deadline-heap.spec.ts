@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { DeadlineHeap, type Due } from './deadline-heap.js';
+
+const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 2 ** 31);
+
+const item = (): Due => ({ dueMs: Infinity, heapIndex: -1 });
+
+describe('DeadlineHeap', () => {
+  it(`gives back every item at its last instant, soonest first, however items are moved and removed (seed ${seed})`, () => {
+    const steps = fc.array(fc.tuple(fc.nat(30), fc.option(fc.nat(1_000), { nil: Infinity })), {
+      maxLength: 200,
+    });
+    fc.assert(
+      fc.property(steps, (moves) => {
+        const items = Array.from({ length: 31 }, item);
+        const expected = new Map<Due, number>();
+        const heap = new DeadlineHeap<Due>();
+        for (const [index, dueMs] of moves) {
+          const moved = items[index] ?? item();
+          heap.set(moved, dueMs);
+          if (dueMs === Infinity) expected.delete(moved);
+          else expected.set(moved, dueMs);
+          expect(heap.nextMs).toBe(Math.min(Infinity, ...expected.values()));
+        }
+        const taken: number[] = [];
+        for (let next = heap.nextMs; next < Infinity; next = heap.nextMs) {
+          expect(heap.takeDue(next - 1)).toBeUndefined();
+          taken.push(expected.get(heap.takeDue(next) ?? item()) ?? NaN);
+        }
+        expect(taken).toEqual([...expected.values()].sort((a, b) => a - b));
+        expect(heap.size).toBe(0);
+      }),
+      { seed },
+    );
+  });
+});
