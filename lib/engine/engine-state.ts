@@ -28,7 +28,7 @@ export class EngineState {
   kept = 0;
   draining = false;
   /** No grant before this instant ... */
-  holdUntilMs = 0;
+  holdUntilMs = -Infinity;
   /** ... and none from this one on. */
   onlyUntilMs = Infinity;
   /** The time of the command being applied; never goes back. */

@@ -126,7 +126,7 @@ export class Engine {
   }
 
   private holdGrants(command: HoldGrants): undefined {
-    this.state.holdUntilMs = command.untilMs;
+    this.state.holdUntilMs = command.untilMs > 0 ? command.untilMs : -Infinity;
     this.state.onlyUntilMs = command.onlyUntilMs ?? Infinity;
   }
 

@@ -1,0 +1,227 @@
+import fc from 'fast-check';
+import { keysConflict, type LockKey } from '../core/index.js';
+import { TestEngine } from './engine.spec-support.js';
+import type { Effect, EngineCommand } from './index.js';
+import type { Request } from './request.js';
+
+/** KLOCK_SEED repeats a run. */
+const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 2 ** 31);
+
+const key = fc.constantFrom<LockKey>(['t'], ['t', 'x'], ['t', 'y'], ['u', 'x']);
+const session = fc.constantFrom('a', 'b', 'c');
+const request = fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7', 'r8');
+const ms = fc.nat(120);
+
+/** One thing that clients, the network or time can do. */
+const step = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('acquire' as const), session, request, key, ms }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('release' as const),
+      n: fc.nat(),
+      keep: fc.constantFrom(0, 0, 50),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('detach' as const), n: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const), session, request }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('time' as const), ms }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('renew' as const), session }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('close' as const), session }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('hold' as const), ms }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** Plays steps and keeps the books that the invariants need. */
+class Run {
+  readonly test = new TestEngine({ reservedFence: 0n, fenceBlock: 16n, rememberedRequests: 4 });
+  private readonly open = new Map<number, string>();
+  private lastFence = 0n;
+  /** For each entry in line: who was in line when it (re)joined. */
+  private joined = new Map<Request, Set<Request>>();
+  private generation = 0;
+  private readonly ids = new Map<string, string>();
+
+  constructor() {
+    for (const name of ['a', 'b', 'c']) this.reopen(name);
+  }
+
+  perform(each: Step): void {
+    switch (each.do) {
+      case 'acquire':
+        this.acquire(each.session, each.request, each.key, each.ms);
+        break;
+      case 'release': {
+        const held = [...this.test.engine.state.tokens.values()];
+        const one = held[each.n % Math.max(1, held.length)];
+        if (one?.grant === undefined) return;
+        const { sessionId, token } = one.grant;
+        this.apply({ type: 'release', sessionId, token, releaseId: token, keepMs: each.keep });
+        break;
+      }
+      case 'detach': {
+        const callId = [...this.open.keys()][each.n % Math.max(1, this.open.size)];
+        if (callId === undefined) return;
+        this.open.delete(callId);
+        this.apply({ type: 'detach-call', callId, keepMs: 100 });
+        break;
+      }
+      case 'cancel':
+        this.apply({ type: 'cancel-request', sessionId: this.id(each.session), requestId: each.request });
+        break;
+      case 'time':
+        this.test.nowMs += each.ms;
+        this.apply({ type: 'wake' });
+        break;
+      case 'renew':
+        if (this.apply({ type: 'renew-session', sessionId: this.id(each.session) }) === 'refused')
+          this.reopen(each.session);
+        break;
+      case 'close':
+        this.apply({ type: 'close-session', sessionId: this.id(each.session), reason: 'client_close' });
+        this.reopen(each.session);
+        break;
+      case 'hold':
+        this.apply({ type: 'hold-grants', untilMs: this.test.nowMs + each.ms });
+        break;
+    }
+  }
+
+  /** Lets everything end: every call must then have been answered, and nothing be left. */
+  finish(): void {
+    this.test.nowMs += 10_000;
+    this.apply({ type: 'wake' });
+    expect([...this.open]).toEqual([]);
+    expect(this.test.engine.state.calls.size).toBe(0);
+    expect(this.test.engine.stats()).toMatchObject({
+      sessions: 0,
+      locks: 0,
+      waiters: 0,
+      detached: 0,
+      kept: 0,
+      trees: 0,
+      remembered: 0,
+    });
+    expect(this.test.engine.wakeAtMs).toBe(Infinity);
+  }
+
+  private acquire(name: string, requestId: string, wanted: LockKey, waitMs: number): void {
+    const answer = this.test.acquire(this.id(name), requestId, wanted, waitMs);
+    if (answer.type === 'queued') this.open.set(this.test.lastCall, `${this.id(name)}/${requestId}`);
+    if (answer.type === 'granted') expect(answer.grant).toMatchObject({ requestId, key: wanted });
+    this.settle();
+  }
+
+  private apply(command: EngineCommand): string | undefined {
+    const answer = this.test.apply(command);
+    this.settle();
+    return answer?.type;
+  }
+
+  private settle(): void {
+    const effects = this.test.effects.splice(0);
+    for (const effect of effects) this.hear(effect);
+    this.check();
+  }
+
+  /** Every call is answered once, and fences are reserved as a host does, a step later. */
+  private hear(effect: Effect): void {
+    if (effect.type === 'reserve-fences') {
+      this.test.apply({ type: 'fences-reserved', upTo: effect.upTo });
+      this.test.effects.splice(0).forEach((next) => this.hear(next));
+    }
+    if (effect.type !== 'call-answered') return;
+    const owner = this.open.get(effect.callId);
+    expect([effect.callId, owner]).not.toEqual([effect.callId, undefined]);
+    this.open.delete(effect.callId);
+    if (effect.answer.type !== 'granted') return;
+    const { sessionId, requestId } = effect.answer.grant;
+    expect(`${sessionId}/${requestId}`).toBe(owner);
+  }
+
+  private check(): void {
+    const { state } = this.test.engine;
+    const held: Request[] = [];
+    const waiting: Request[] = [];
+    for (const tree of state.table.allTrees()) {
+      if (tree.writer !== undefined) held.push(tree.writer as Request);
+      for (let at = tree.head; at !== undefined; at = at.after) waiting.push(at as Request);
+      for (const child of tree.children()) {
+        if (child.holder !== undefined) held.push(child.holder as Request);
+        for (let at = child.head; at !== undefined; at = at.after) waiting.push(at as Request);
+      }
+    }
+    this.checkExclusion(held);
+    this.checkLiveness([...held.filter((each) => !each.kept), ...waiting]);
+    this.checkFences(held);
+    if (state.table.open) this.checkReasons(held, waiting);
+    this.checkOvertaking(held, waiting);
+  }
+
+  /** I2. */
+  private checkExclusion(held: readonly Request[]): void {
+    for (const one of held) {
+      expect(held.filter((other) => other !== one && keysConflict(one.key, other.key))).toEqual([]);
+    }
+  }
+
+  /** I6. */
+  private checkLiveness(entries: readonly Request[]): void {
+    for (const each of entries) {
+      expect(this.test.engine.state.sessions.get(each.session.id)).toBe(each.session);
+      expect(each.session.dueMs).toBeGreaterThan(this.test.nowMs);
+      if (each.waiting) expect(each.dueMs).toBeGreaterThan(this.test.nowMs);
+    }
+  }
+
+  /** I3: a fence seen for the first time is larger than all seen before. */
+  private checkFences(held: readonly Request[]): void {
+    const fences = held.map((each) => each.grant?.fence ?? 0n).filter((fence) => fence > this.lastFence);
+    for (const fence of fences) if (fence > this.lastFence) this.lastFence = fence;
+    expect(this.test.engine.state.fences.lastFence).toBeGreaterThanOrEqual(this.lastFence);
+    expect(new Set(held.map((each) => each.grant?.fence)).size).toBe(held.length);
+  }
+
+  /** Nobody waits but for a holder or an earlier waiter that conflicts. */
+  private checkReasons(held: readonly Request[], waiting: readonly Request[]): void {
+    for (const each of waiting) {
+      const earlier = waiting.filter((other) => other.arrival < each.arrival);
+      expect([...held, ...earlier].some((other) => keysConflict(other.key, each.key))).toBe(true);
+    }
+  }
+
+  /** I11: who joins the line after a waiter, with a later number, is not granted what conflicts before it. */
+  private checkOvertaking(held: readonly Request[], waiting: readonly Request[]): void {
+    const before = new Map<Request, Set<Request>>();
+    for (const waiter of waiting)
+      before.set(waiter, this.joined.get(waiter) ?? new Set([...waiting, ...held]));
+    this.joined = before;
+    for (const [waiter, known] of before) {
+      const rivals = held.filter(
+        (holder) =>
+          keysConflict(holder.key, waiter.key) && (holder.arrival === 0 || holder.arrival > waiter.arrival),
+      );
+      expect(rivals.filter((rival) => !known.has(rival))).toEqual([]);
+    }
+  }
+
+  private id(name: string): string {
+    return this.ids.get(name) ?? name;
+  }
+
+  private reopen(name: string): void {
+    this.ids.set(name, `${name}${++this.generation}`);
+    this.apply({ type: 'open-session', sessionId: this.id(name), leaseMs: 300 });
+  }
+}
+
+it(`[I2] [I3] [I6] [I8] [I11] [I12] keeps its promises under random requests, breaks, holds and time, and is empty at the end (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const run = new Run();
+      for (const each of steps) run.perform(each);
+      run.finish();
+    }),
+    { seed, numRuns: 300 },
+  );
+});
