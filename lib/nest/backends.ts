@@ -1,6 +1,7 @@
 import type { LockDriver } from '../core/index.js';
 import { InvalidOptionError, optionError } from '../core/index.js';
 import { memoryDriver } from '../drivers/memory/index.js';
+import { URL_OPTIONS, type HostedServerOptions, type UrlBackend } from './backend-options.js';
 
 /** A back end ready to be given to an instance. */
 export interface OpenBackend {
@@ -22,8 +23,20 @@ export type BackendName = 'driver' | 'url' | 'server' | 'redis' | 'etcd';
 /** Everything `KlockModule` can lock with. What is not in-process is loaded only when it is asked for. */
 export const BACKENDS: Readonly<Record<BackendName, BackendKind>> = {
   driver: { options: [], open: ({ driver }) => ({ driver: asDriver(driver) }) },
-  url: { options: ['authToken', 'transport'], open: () => notBuilt('url') },
-  server: { options: [], open: () => notBuilt('server') },
+  url: {
+    options: URL_OPTIONS,
+    open: async (options) => {
+      const { klockDriver } = await import('../drivers/klock/index.js');
+      return { driver: klockDriver(options as unknown as UrlBackend) };
+    },
+  },
+  server: {
+    options: [],
+    open: async ({ server }) => {
+      const { openHostedServer } = await import('../nest-server/index.js');
+      return await openHostedServer(server as HostedServerOptions);
+    },
+  },
   redis: { options: ['fencing'], open: () => notBuilt('redis') },
   etcd: { options: [], open: () => notBuilt('etcd') },
 };

@@ -9,8 +9,10 @@ export type { LockedOptions } from './locked-options.js';
 export { lockSlot, type GrantedLock, type KlockSlot } from './lock-slot.js';
 export type {
   Backend,
-  KlockFeatureOptions,
-  KlockModuleAsyncOptions,
-  KlockModuleOptions,
-} from './module-options.js';
+  DriverBackend,
+  HostedServerOptions,
+  ServerBackend,
+  UrlBackend,
+} from './backend-options.js';
+export type { KlockFeatureOptions, KlockModuleAsyncOptions, KlockModuleOptions } from './module-options.js';
 export { InjectKlock, getKlockToken } from './tokens.js';

@@ -375,6 +375,7 @@ describe('the end of a decorated method', () => {
       }
       @Locked('k')
       async rejects(value: unknown): Promise<void> {
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- any value is passed on
         await Promise.reject(value);
       }
     }

@@ -1,5 +1,5 @@
 import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
-import type { InstanceOptions, LockDriver } from '../core/index.js';
+import type { InstanceOptions } from '../core/index.js';
 import {
   InvalidOptionError,
   checkDuration,
@@ -8,21 +8,9 @@ import {
   quote,
   refuseUnknown,
 } from '../core/index.js';
+import type { Backend } from './backend-options.js';
 import { BACKENDS, BACKEND_NAMES, type BackendName } from './backends.js';
 import { DEFAULT_INSTANCE } from './tokens.js';
-
-/** Where an instance's locks live: exactly one of these. */
-export type Backend =
-  /** `'memory'`: inside this process. Or a driver of your own. */
-  | { readonly driver: 'memory' | LockDriver }
-  /** A klock server, `klock://host:port` or `klocks://host:port`. */
-  | {
-      readonly url: string | readonly string[];
-      readonly authToken?: string;
-      readonly transport?: 'auto' | 'tls' | 'insecure';
-    }
-  /** A lock server hosted in this application; its own locks go to that engine in process. Options of `LockServer`. */
-  | { readonly server: object };
 
 /** Options of one instance. */
 export type KlockModuleOptions = InstanceOptions &
