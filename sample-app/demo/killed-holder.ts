@@ -26,5 +26,5 @@ export async function killedHolder(stage: Stage, say: Statements): Promise<void>
   say.check(`its fence is larger: ${fence} > ${deadFence}`, fence > deadFence);
   say.check(`the killed booking left nothing behind: ${booked} booked`, booked === 1);
   await stage.startReplica('B');
-  say.note('replica B was started again');
+  say.note(`replica B was started again (process ${stage.b.child.pid})`);
 }

@@ -1,6 +1,5 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
-import { CurrentLock, Locked } from 'klock';
-import type { LockHandle } from 'klock';
+import { CurrentFence, Locked } from 'klock';
 import { Bookings, type Booking } from './bookings.js';
 import { OrderPipe, type Order } from './order.js';
 import { Sections, type Section } from './sections.js';
@@ -17,8 +16,8 @@ export class BookingsController {
   /** One booking of an item at a time, over all replicas; different items do not wait for each other. */
   @Post()
   @Locked('shop', 'item:{0.item}', { waitMs: QUEUE_MS })
-  book(@Body(OrderPipe) order: Order, @CurrentLock() lock?: LockHandle): Promise<Booking> {
-    return this.bookings.book(order, lock);
+  book(@Body(OrderPipe) order: Order, @CurrentFence() fence?: bigint): Promise<Booking> {
+    return this.bookings.book(order, fence);
   }
 
   /** The same without the lock, to see what it is good for. */

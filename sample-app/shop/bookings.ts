@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictException, Injectable } from '@nestjs/common';
-import type { LockHandle } from 'klock';
 import type { Order } from './order.js';
 import { Sections } from './sections.js';
 import { Stock } from './stock.js';
@@ -10,6 +9,7 @@ export interface Booking {
   readonly item: string;
   readonly quantity: number;
   readonly left: number;
+  /** Decimal; absent without a lock. */
   readonly fence?: string;
 }
 
@@ -25,35 +25,23 @@ export class Bookings {
     private readonly sections: Sections,
   ) {}
 
-  /** @throws ConflictException when sold out; StaleFenceError when overtaken; LockLostError when the lock was lost during the work. */
-  book(order: Order, lock?: LockHandle): Promise<Booking> {
-    const section = { item: order.item, ...fenceOf(lock) };
-    return this.sections.during(section, () => this.sell(order, lock));
-  }
-
-  private async sell({ item, quantity, workMs }: Order, lock?: LockHandle): Promise<Booking> {
+  /**
+   * @param fence of the lock this runs under; undefined without one.
+   * @throws ConflictException when sold out; StaleFenceError when somebody with a larger fence has written since.
+   */
+  async book({ item, quantity, workMs }: Order, fence?: bigint): Promise<Booking> {
     const before = await this.stock.remaining(item);
     if (before < quantity) throw soldOut(item, before);
-    await work(workMs, lock?.signal);
+    const asText = fence === undefined ? {} : { fence: fence.toString() };
+    await this.sections.during({ item, ...asText }, () => sleep(workMs));
+    // Whether the lock is still held is not asked here: it could be lost between the answer and the write. The
+    // database decides, by the fence.
     const left = before - quantity;
-    await this.stock.book(item, quantity, left, lock?.fence);
-    return { item, quantity, left, ...fenceOf(lock) };
+    await this.stock.book(item, quantity, left, fence);
+    return { item, quantity, left, ...asText };
   }
 }
-
-const fenceOf = (lock?: LockHandle): { readonly fence?: string } =>
-  lock === undefined ? {} : { fence: lock.fence.toString() };
 
 function soldOut(item: string, left: number): ConflictException {
   return new ConflictException({ code: 'SOLD_OUT', message: `${left} of ${item} left`, left });
-}
-
-/** Ends early with the reason of the loss when the lock is lost meanwhile: what follows would be in vain. */
-async function work(ms: number, signal?: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal });
-  } catch (error) {
-    signal?.throwIfAborted();
-    throw error;
-  }
 }

@@ -18,9 +18,12 @@ export class Database implements OnApplicationShutdown {
     this.pool.on('error', (error) => this.logger.warn(`lost a connection: ${error.message}`));
   }
 
-  async rows<Row extends QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    const { rows } = await this.pool.query<Row>(text, [...values]);
-    return rows;
+  /**
+   * A transaction even for one statement: the embedded database answers all connections through one session, and only
+   * a transaction keeps the parts of a statement with values together there.
+   */
+  rows<Row extends QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.transaction(async (client) => (await client.query<Row>(text, [...values])).rows);
   }
 
   /** All or nothing: an error of `work` undoes what it did. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 
-/** A booking between its read and its write. */
+/** A booking at its work, between its read and its write. */
 export interface Section {
   readonly item: string;
   /** Decimal; absent without a lock. */
