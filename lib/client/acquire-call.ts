@@ -37,7 +37,8 @@ type Answer = DriverGrant | DriverBusy;
 export class AcquireCall {
   private readonly attempts: AcquireAttempts;
   private readonly stopped = new Hooks();
-  private turns = 0;
+  /** A session must be reached for this attempt even if the wait is over: none was asked yet. */
+  private unasked = true;
   /** The session on which the doubts are. */
   private doubtful: LiveSession | undefined;
   private settling: Promise<void> | undefined;
@@ -81,7 +82,7 @@ export class AcquireCall {
     if (this.stopped.fired) return this.giveUp(undefined);
     const { clock } = this.host;
     const reachMs = this.reachMs(clock.monoMs());
-    this.turns++;
+    this.unasked = false;
     const session = await this.slot.session(reachMs, (wake) => this.stopped.on(wake));
     if (this.stopped.fired) return this.giveUp(undefined);
     if (!isSession(session)) return this.after(session, undefined);
@@ -174,6 +175,8 @@ export class AcquireCall {
     const step = this.attempts.ended(verdict, link, clock.monoMs(), random.fraction());
     if (verdict === 'other-server' && this.host.alternating()) throw this.alternationError();
     if (step.next === 'again') {
+      // Only the session was at fault: the key has not been asked for on the next one.
+      this.unasked = verdict === 'session-over' || verdict === 'other-server';
       await pause(clock, step.pauseMs, (wake) => this.stopped.on(wake));
       return this.stopped.fired ? this.giveUp(session) : undefined;
     }
@@ -207,7 +210,7 @@ export class AcquireCall {
   /** The wait, but at least one attempt to reach the server: asking once must be possible on a client that is not connected. */
   private reachMs(nowMs: number): number {
     const leftMs = Math.max(1, this.attempts.leftMs(nowMs));
-    const floorMs = this.turns === 0 ? this.host.connectTimeoutMs : 1;
+    const floorMs = this.unasked ? this.host.connectTimeoutMs : 1;
     return Math.min(Math.max(leftMs, floorMs), 2_147_483_647);
   }
 
