@@ -170,7 +170,12 @@ module.exports = {
       from: { path: '^lib/((drivers/)?[^/]+)/.+\\.spec\\.ts$' },
       to: {
         path: '^lib/',
-        pathNot: ['^lib/$1/', '/index\\.ts$', '^lib/core/fake-clock\\.ts$', '^lib/entries/'],
+        pathNot: [
+          '^lib/$1/',
+          '/index\\.ts$',
+          '^lib/core/(fake-clock|scripted-driver)\\.ts$',
+          '^lib/entries/',
+        ],
       },
     },
   ],

@@ -31,6 +31,11 @@ export class Acquisition implements DriverAcquire {
     return this.terms.renew;
   }
 
+  get passable(): boolean {
+    const { renew, localTtlMs, metadata } = this.terms;
+    return renew && localTtlMs === undefined && metadata === undefined;
+  }
+
   get metadata(): Readonly<Record<string, string>> | undefined {
     return this.terms.metadata;
   }

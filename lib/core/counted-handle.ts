@@ -1,5 +1,6 @@
 import type { Clock } from './clock.js';
 import { LockLostError, LockNotHeldError } from './errors.js';
+import { FENCE_PROOF, type FenceProof } from './fence-proof.js';
 import type { Hold, HoldView } from './hold.js';
 import type { LockEnd, LockHandle, ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
@@ -7,6 +8,8 @@ import { DEFAULT_HOLD_UNTIL_MS, checkDuration, optionError, refuseUnknown } from
 
 /** What a handle asks of its instance. */
 export interface HandleHost {
+  /** The store's name, for the fence's proof. */
+  readonly store: string;
   readonly clock: Clock;
   /** Waits for the store's word, but not longer than `timeoutMs`; then `unknown`, reported. */
   await(
@@ -42,11 +45,18 @@ export class CountedHandle implements LockHandle, HoldView {
   }
 
   get token(): string {
+    // A token someone has seen must not become the next holder's (design D13).
+    this.hold.grant.pin?.();
     return this.hold.grant.token;
   }
 
   get fence(): bigint {
     return this.hold.grant.fence;
+  }
+
+  /** @internal */
+  get [FENCE_PROOF](): FenceProof {
+    return { fence: this.fence, key: this.hold.grant.key, store: this.host.store };
   }
 
   get held(): boolean {

@@ -1,7 +1,9 @@
 export * from './abort.js';
+export { AlarmQueue, type Alarm } from './alarm-queue.js';
 export * from './assert.js';
 export * from './clock.js';
 export * from './errors.js';
+export * from './fence-proof.js';
 export { createKlock, type KlockEnvironment, type KlockInstance } from './front-end.js';
 export * from './klock.js';
 export * from './lease-ladder.js';

@@ -250,6 +250,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   // --- HandleHost ------------------------------------------------------------------------------------------------
 
+  get store(): string {
+    return this.driver.store;
+  }
+
   get releaseTimeoutMs(): number {
     return this.options.releaseTimeoutMs;
   }
@@ -392,6 +396,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     for (const hold of (grant.lease as Lease).tenants()) {
       if ((hold as Hold).grant === grant) hold.lose({ reason, code }, false);
     }
+  }
+
+  handedOver(): void {
+    this.options.telemetry.count('klock.handover', { driver: this.driver.name });
   }
 
   storeState(state: 'available' | 'unavailable', cause?: unknown): void {

@@ -117,7 +117,9 @@ export class LeaseKeeper {
   /** Renews now instead of at the next turn; resolves with the store's answer for this lease. */
   async renewNow(lease: Lease, timeoutMs: number): Promise<RenewReply> {
     const sentAt = this.host.clock.now();
+    lease.extending++;
     const [reply] = await this.ask([lease], timeoutMs);
+    lease.extending--;
     const answer = reply ?? unanswered();
     this.read(lease, sentAt, answer);
     return answer;
@@ -131,7 +133,9 @@ export class LeaseKeeper {
     const sentAt = this.host.clock.now();
     const shortened = deadlineOf(sentAt, wantedMs, this.host.marginOf(wantedMs));
     if (msUntil(shortened, sentAt) < msUntil(lease.deadline, sentAt)) lease.restart(sentAt, wantedMs);
+    lease.extending++;
     const reply = await call().catch((cause: unknown): RenewReply => ({ outcome: 'failed', cause }));
+    lease.extending--;
     if (reply.outcome === 'renewed') lease.askedMs = wantedMs;
     this.read(lease, sentAt, reply);
     return reply;

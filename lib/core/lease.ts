@@ -64,6 +64,8 @@ export class Lease implements KeptLease {
   failures = 0;
   lastFailure: unknown;
   renewing = false;
+  /** Renewals asked for by hand and extensions that are unanswered. */
+  extending = 0;
   nextRenewal: Alarm | undefined;
   deadlineAlarm: Alarm | undefined;
 
@@ -88,6 +90,10 @@ export class Lease implements KeptLease {
 
   get alive(): boolean {
     return this.state === 'alive' && !isPast(this.deadline, this.clock.now());
+  }
+
+  get busy(): boolean {
+    return this.renewing || this.extending > 0;
   }
 
   get grants(): number {

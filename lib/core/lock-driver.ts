@@ -59,6 +59,8 @@ export interface KeptLease {
   readonly alive: boolean;
   /** Grants that rest on it. */
   readonly grants: number;
+  /** A renewal or extension of it is unanswered. */
+  readonly busy: boolean;
   /** Stops renewing, without loss: the driver has closed it (it must rest on no grant). */
   close(): void;
 }
@@ -83,6 +85,10 @@ export interface DriverAcquire {
   /** False: a lease per grant is opened with `renewed: false`. */
   readonly renew: boolean;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Whether the grant may be passed on inside the process: nothing about it is this caller's alone (design D13). */
+  readonly passable?: boolean;
+  /** Fences the grant shall cover, for passing it on. Default 1. */
+  readonly span?: number;
   /** Ends the wait; the driver takes the request back (cancel) and rejects with LockAbortedError. */
   readonly signal?: AbortSignal;
 }
@@ -97,6 +103,8 @@ export interface DriverGrant {
   readonly fence: bigint;
   readonly span: number;
   readonly lease: KeptLease;
+  /** The token was shown to someone: from now on the grant is never passed on. */
+  pin?(): void;
 }
 
 /** A definite no: busy until `waitMs` was over. Nothing is left behind. */
@@ -126,6 +134,8 @@ export interface DriverHost {
   endLease(lease: KeptLease, reason: LossReason, code: string, facts?: ServerChange): void;
   /** One grant ended (revoked, evicted). */
   endGrant(grant: DriverGrant, reason: LossReason, code: string): void;
+  /** A grant was passed on inside the process instead of going back to the store. */
+  handedOver(key: LockKey): void;
   /** The store stopped or started answering. Told once per change. */
   storeState(state: 'available' | 'unavailable', cause?: unknown): void;
   /** Something a person should know; never thrown from the background. */

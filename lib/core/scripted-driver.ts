@@ -66,14 +66,16 @@ export class ScriptedDriver implements LockDriver {
   /** A grant on the current lease, opening one if there is none alive. */
   grant(request: DriverAcquire): DriverGrant {
     if (this.lease?.alive !== true) this.lease = this.openLease(request.ttlMs);
-    this.fences++;
+    const fence = this.fences + 1n;
+    const span = request.span ?? 1;
+    this.fences += BigInt(span);
     return {
       granted: true,
       requestId: request.requestId,
       key: request.key,
-      token: `token-${this.fences}`,
-      fence: this.fences,
-      span: 1,
+      token: `token-${fence}`,
+      fence,
+      span,
       lease: this.lease,
     };
   }

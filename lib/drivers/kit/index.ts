@@ -1,0 +1,1 @@
+export { HandoverDriver } from './handover-driver.js';

@@ -1,0 +1,84 @@
+import { msUntil, type Clock, type DriverGrant, type KeptLease, type LockKey } from '../../core/index.js';
+import type { LocalWaiter } from './local-waiter.js';
+
+/** A store's grant is passed on for this long after its answer was read: waiters elsewhere must not starve (design D13). */
+const PASS_ON_MS = 20;
+
+/** One grant of the store, and who in this process holds it now. */
+export class SharedGrant {
+  /** The holder of the moment, as the front end knows it. */
+  current: PassedGrant;
+  private position = 0;
+  private pinned = false;
+
+  constructor(
+    /** As the store granted it. */
+    readonly base: DriverGrant,
+    public holder: LocalWaiter,
+    private readonly clock: Clock,
+    private readonly readAtMs: number,
+  ) {
+    this.current = new PassedGrant(this, holder.request.requestId, base.fence);
+  }
+
+  /** From now on it only goes back to the store. */
+  pin(): void {
+    this.pinned = true;
+  }
+
+  /** Whether `next` may hold it without the store being asked: every condition read in this turn. */
+  mayPassTo(next: LocalWaiter): boolean {
+    const { request } = this.holder;
+    return (
+      !this.pinned &&
+      this.position + 1 < this.base.span &&
+      request.passable === true &&
+      next.request.passable === true &&
+      next.request.ttlMs === request.ttlMs &&
+      next.request.signal?.aborted !== true &&
+      this.clock.monoMs() - this.readAtMs <= PASS_ON_MS &&
+      this.hasTime
+    );
+  }
+
+  passTo(next: LocalWaiter): PassedGrant {
+    this.position++;
+    this.holder = next;
+    this.current = new PassedGrant(this, next.request.requestId, this.base.fence + BigInt(this.position));
+    return this.current;
+  }
+
+  /** At least half of the lease is left on both clocks, and no renewal is under way whose answer could say otherwise. */
+  private get hasTime(): boolean {
+    const { lease } = this.base;
+    return lease.alive && !lease.busy && msUntil(lease.deadline, this.clock.now()) >= lease.ms / 2;
+  }
+}
+
+/** A grant as one holder in this process has it: the store's token and lease, a fence of its own. */
+export class PassedGrant implements DriverGrant {
+  readonly granted = true;
+  readonly span = 1;
+
+  constructor(
+    readonly shared: SharedGrant,
+    readonly requestId: string,
+    readonly fence: bigint,
+  ) {}
+
+  get key(): LockKey {
+    return this.shared.base.key;
+  }
+
+  get token(): string {
+    return this.shared.base.token;
+  }
+
+  get lease(): KeptLease {
+    return this.shared.base.lease;
+  }
+
+  pin(): void {
+    this.shared.pin();
+  }
+}
