@@ -1,0 +1,11 @@
+export { fenceProofOf, type FenceProof } from '../core/index.js';
+export { FENCE_HEADER, formatFenceHeader, parseFenceHeader } from './fence-header.js';
+export { checkFenceStore, type FenceStore, type FenceStoreOptions } from './fence-store.js';
+export { fenceTable, type FenceTable } from './fence-table.js';
+export { fencedRow, type FencedRow, type FencedRowOptions } from './fenced-row.js';
+export { MAX_FENCE_ENTRIES, MAX_FENCE_HEADER_LENGTH } from './limits.js';
+export { memoryFenceStore, type MemoryFenceStoreOptions } from './memory-fence-store.js';
+export { attachFence, fenceHeaders, type FenceCarrier, type FenceHeaders } from './outgoing.js';
+export { proofOf, proofsInFlow, type FenceSource } from './proof-of.js';
+export { SqlFragment, type SqlValue } from './sql-fragment.js';
+export { sqlFenceStore, type SqlFenceStoreOptions, type SqlQuery } from './sql-fence-store.js';
