@@ -1,0 +1,190 @@
+import type { Clock, Random, Timer } from '../../core/index.js';
+import { MAX_PAUSE_MS, MIN_PAUSE_MS, WATCH_ANSWER_MS, WATCH_LINGER_MS, WATCH_QUIET_MS } from './bounds.js';
+import { failureKind } from './call-failure.js';
+import { DELETED, NO_PUT, type WatchRequest, type WatchResponse } from './messages.js';
+import { METHODS } from './methods.js';
+import type { StoreCalls } from './store-calls.js';
+import type { CallError, Stream } from './transport.js';
+
+/** `deleted`: the key was deleted after the revision watched from. `unsure`: the store cannot tell any more, look for yourself. */
+export type WatchNews = 'deleted' | 'unsure';
+
+interface Watch {
+  readonly id: bigint;
+  readonly key: Buffer;
+  readonly fromRevision: bigint;
+  readonly tell: (news: WatchNews) => void;
+}
+
+/** Deletions of single keys, all on one stream. A watch tells once and is over. */
+export interface KeyWatches {
+  /** Watches for a deletion at `fromRevision` or later. Disposing it is free of charge. */
+  watch(key: Buffer, fromRevision: bigint, tell: (news: WatchNews) => void): Disposable;
+}
+
+/**
+ * The one watch stream of a client. It is a hint and no more (design D8): when it breaks, is silent or is answered by
+ * nobody, a new one is opened on another member with the same watches from the same revisions, so that no deletion
+ * between the two is missed; where those are compacted the watcher is told to look.
+ */
+export class WatchStream implements KeyWatches {
+  private readonly watches = new Map<bigint, Watch>();
+  private stream: Stream<WatchRequest> | undefined;
+  private member = 0;
+  private ids = 0n;
+  private failures = 0;
+  private heardAtMs = 0;
+  private asked = false;
+  private pulse: Timer | undefined;
+  private reopening: Timer | undefined;
+  private lingering: Timer | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly random: Random,
+    private readonly calls: StoreCalls,
+  ) {}
+
+  /** Watches under way. */
+  get size(): number {
+    return this.watches.size;
+  }
+
+  watch(key: Buffer, fromRevision: bigint, tell: (news: WatchNews) => void): Disposable {
+    const watch: Watch = { id: ++this.ids, key, fromRevision, tell };
+    this.watches.set(watch.id, watch);
+    this.lingering?.cancel();
+    if (this.stream === undefined) this.openSoon();
+    else this.create(this.stream, watch);
+    this.armPulse();
+    return { [Symbol.dispose]: () => this.drop(watch) };
+  }
+
+  close(): void {
+    this.closed = true;
+    this.watches.clear();
+    this.reopening?.cancel();
+    this.hangUp();
+  }
+
+  private drop(watch: Watch): void {
+    if (!this.watches.delete(watch.id)) return;
+    this.stream?.send({ cancel_request: { watch_id: watch.id } });
+    if (this.watches.size === 0) this.linger();
+  }
+
+  /** Keeps the stream for the next watch, but not the process for it. */
+  private linger(): void {
+    this.lingering?.cancel();
+    this.lingering = this.clock.after(WATCH_LINGER_MS, () => {
+      if (this.watches.size === 0) this.hangUp();
+    });
+  }
+
+  private hangUp(): void {
+    this.stream?.close();
+    this.stream = undefined;
+    this.pulse?.cancel();
+    this.pulse = undefined;
+    this.lingering?.cancel();
+  }
+
+  private openSoon(): void {
+    if (this.closed || this.reopening !== undefined || this.watches.size === 0) return;
+    // At once after a good stream, later and later after bad ones, by lot.
+    const upToMs =
+      this.failures === 0 ? 0 : Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(this.failures, 10));
+    if (upToMs === 0) return this.open();
+    this.reopening = this.clock.after(upToMs * this.random.fraction(), () => {
+      this.reopening = undefined;
+      if (this.stream === undefined && this.watches.size > 0 && !this.closed) this.open();
+    });
+  }
+
+  private open(): void {
+    this.member = this.calls.members.current;
+    let opened: Stream<WatchRequest> | undefined;
+    const isCurrent = (): boolean => this.stream === opened;
+    opened = this.calls.transport.open(
+      this.member,
+      METHODS.watch,
+      {
+        message: (message: WatchResponse) => {
+          if (isCurrent()) this.read(message);
+        },
+        ended: (error) => {
+          if (isCurrent()) this.broken(error);
+        },
+      },
+      { token: this.calls.token },
+    );
+    this.stream = opened;
+    this.heard();
+    for (const watch of this.watches.values()) this.create(opened, watch);
+    this.armPulse();
+  }
+
+  private create(stream: Stream<WatchRequest>, { id, key, fromRevision }: Watch): void {
+    stream.send({ create_request: { key, start_revision: fromRevision, filters: NO_PUT, watch_id: id } });
+  }
+
+  private read(message: WatchResponse): void {
+    this.heard();
+    this.failures = 0;
+    const watch = this.watches.get(message.watch_id);
+    if (watch === undefined) return;
+    // Compacted, or refused for another reason: silence is never taken for "nothing happened" (case B-052).
+    if (message.canceled) this.finish(watch, 'unsure', false);
+    else if (message.events.some(({ type }) => type === DELETED)) this.finish(watch, 'deleted', true);
+  }
+
+  private finish(watch: Watch, news: WatchNews, cancel: boolean): void {
+    if (cancel) this.drop(watch);
+    else if (this.watches.delete(watch.id) && this.watches.size === 0) this.linger();
+    watch.tell(news);
+  }
+
+  private broken(error: CallError): void {
+    this.failures++;
+    this.hangUp();
+    if (failureKind(error) === 'login') {
+      void this.calls.renewLogin().then(() => this.openSoon());
+      return;
+    }
+    this.calls.members.failed(this.member);
+    this.openSoon();
+  }
+
+  private heard(): void {
+    this.heardAtMs = this.clock.monoMs();
+    this.asked = false;
+  }
+
+  /** One timer for as long as there are watches: a stream silent for a while is asked, one that does not answer is given up. */
+  private armPulse(): void {
+    if (this.pulse !== undefined || this.stream === undefined || this.watches.size === 0) return;
+    const waitMs = this.asked ? WATCH_ANSWER_MS : WATCH_QUIET_MS;
+    const leftMs = this.heardAtMs + waitMs - this.clock.monoMs();
+    this.pulse = this.clock.after(Math.max(1, leftMs), () => {
+      this.pulse = undefined;
+      this.beat();
+      this.armPulse();
+    });
+  }
+
+  private beat(): void {
+    if (this.stream === undefined || this.watches.size === 0) return;
+    const silentMs = this.clock.monoMs() - this.heardAtMs;
+    if (!this.asked && silentMs >= WATCH_QUIET_MS) {
+      this.asked = true;
+      this.heardAtMs = this.clock.monoMs();
+      this.stream.send({ progress_request: {} });
+    } else if (this.asked && silentMs >= WATCH_ANSWER_MS) {
+      this.failures++;
+      this.hangUp();
+      this.calls.members.failed(this.member);
+      this.openSoon();
+    }
+  }
+}

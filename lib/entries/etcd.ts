@@ -1,0 +1,1 @@
+export { etcdDriver, type EtcdOptions, type EtcdTlsOptions } from '../drivers/etcd/index.js';
