@@ -5,6 +5,7 @@ export * from './clock.js';
 export * from './errors.js';
 export * from './fence-proof.js';
 export { createKlock, type KlockEnvironment, type KlockInstance } from './front-end.js';
+export { FakeClock, settle } from './fake-clock.js';
 export * from './klock.js';
 export * from './lease-ladder.js';
 export * from './limits.js';

@@ -1,2 +1,3 @@
 export * from './contract/index.js';
-export { FakeClock, settle } from '../core/fake-clock.js';
+export * from './history/index.js';
+export { FakeClock, settle } from '../core/index.js';
