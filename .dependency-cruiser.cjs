@@ -53,7 +53,7 @@ const NPM_MAY_BE_LOADED_BY = {
   'prom-client': ['telemetry'],
 };
 
-const SPEC = '\\.spec\\.ts$';
+const SPEC = '\\.spec(-support)?\\.ts$';
 const own = (layer) => `^lib/${layer}/`;
 const anyOf = (parts) => `(${parts.join('|')})`;
 const escaped = (text) => text.replace(/[/.]/g, '\\$&');
@@ -167,7 +167,7 @@ module.exports = {
       comment:
         'a spec may look into its own folder; others it sees through their index.ts, or the fake clock',
       severity: 'error',
-      from: { path: '^lib/((drivers/)?[^/]+)/.+\\.spec\\.ts$' },
+      from: { path: '^lib/((drivers/)?[^/]+)/.+\\.spec(-support)?\\.ts$' },
       to: {
         path: '^lib/',
         pathNot: [

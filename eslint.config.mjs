@@ -33,7 +33,13 @@ export default defineConfig(
   {
     files: ['lib/**/*.ts'],
     // the places that everything else takes time and chance from
-    ignores: ['lib/core/clock.ts', 'lib/core/fake-clock.ts', 'lib/core/random.ts', 'lib/**/*.spec.ts'],
+    ignores: [
+      'lib/core/clock.ts',
+      'lib/core/fake-clock.ts',
+      'lib/core/random.ts',
+      'lib/**/*.spec.ts',
+      'lib/**/*.spec-support.ts',
+    ],
     rules: {
       'no-restricted-globals': ['error', ...readers.map((name) => ({ name, message: clockMessage }))],
       'no-restricted-properties': [
@@ -56,7 +62,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['**/*.spec.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+    files: ['**/*.spec.ts', '**/*.spec-support.ts', 'test/**/*.ts', 'bench/**/*.ts'],
     rules: {
       'max-lines-per-function': ['error', { max: 500, skipBlankLines: true, skipComments: true }],
     },

@@ -19,7 +19,10 @@ const parts = {
 
 function sources(folder) {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|json)$/.test(entry.name) && !entry.name.endsWith('.spec.ts'))
+    .filter(
+      (entry) =>
+        entry.isFile() && /\.(ts|json)$/.test(entry.name) && !/\.spec(-support)?\.ts$/.test(entry.name),
+    )
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 }
