@@ -24,20 +24,3 @@ function headerText(text: string): string {
       .join(''),
   );
 }
-
-interface AnyResponse {
-  readonly headersSent?: boolean;
-  /** Fastify's name for it. */
-  readonly sent?: boolean;
-  header?(name: string, value: string): unknown;
-  setHeader?(name: string, value: string): unknown;
-}
-
-/** Sets the header on an Express response, a Fastify reply or a plain Node response, unless its head has gone out. */
-export function setHeader(response: unknown, name: string, value: string): void {
-  const { headersSent, sent } = (response ?? {}) as AnyResponse;
-  if (headersSent === true || sent === true) return;
-  const target = response as AnyResponse | undefined;
-  if (typeof target?.header === 'function') target.header(name, value);
-  else if (typeof target?.setHeader === 'function') target.setHeader(name, value);
-}

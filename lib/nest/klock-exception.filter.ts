@@ -2,7 +2,7 @@ import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs
 import { throwError } from 'rxjs';
 import { isLockError, type LockError } from '../core/index.js';
 import { BAD_REQUEST_KEY, ERROR_STATUS, type ErrorStatus } from './error-status.js';
-import { setHeader } from './fence-header.js';
+import { answer, setHeader, type HttpResponse } from './http-response.js';
 import { isFromRequest } from './request-key.js';
 
 /** Seconds a client is asked to wait before it tries again. */
@@ -14,14 +14,6 @@ class AnyLockError {
   static [Symbol.hasInstance](error: unknown): boolean {
     return isLockError(error);
   }
-}
-
-interface HttpResponse {
-  readonly headersSent?: boolean;
-  readonly sent?: boolean;
-  readonly raw?: { end(): unknown };
-  status(code: number): { send(body: unknown): unknown };
-  end?(): unknown;
 }
 
 interface SocketClient {
@@ -69,19 +61,13 @@ export class KlockExceptionFilter implements ExceptionFilter<LockError> {
 }
 
 function answerHttp(response: HttpResponse, status: ErrorStatus, error: LockError): void {
-  if (response.headersSent === true || response.sent === true) {
-    // Too late for a status: a body cut short is the only sign left.
-    if (response.end === undefined) response.raw?.end();
-    else response.end();
-    return;
-  }
   const statusCode = status.http ?? INTERNAL_ERROR;
   if (status.retry) setHeader(response, 'Retry-After', RETRY_AFTER_S);
-  const code = statusCode === INTERNAL_ERROR ? undefined : error.code;
-  response.status(statusCode).send({
+  const message = status.http === undefined ? 'Internal server error' : status.message;
+  answer(response, statusCode, {
     statusCode,
-    message: statusCode === INTERNAL_ERROR ? 'Internal server error' : status.message,
-    code,
+    message,
+    code: statusCode === INTERNAL_ERROR ? undefined : error.code,
   });
 }
 

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Observable } from 'rxjs';
-import { FENCE_HEADER, fenceHeader, setHeader } from './fence-header.js';
+import { FENCE_HEADER, fenceHeader } from './fence-header.js';
+import { setHeader, type HttpResponse } from './http-response.js';
 import { openSlot, runWithSlot } from './lock-slot.js';
 
 /**
@@ -12,9 +13,10 @@ import { openSlot, runWithSlot } from './lock-slot.js';
 @Injectable()
 export class KlockInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const response: unknown = context.getType() === 'http' ? context.switchToHttp().getResponse() : undefined;
     const slot = openSlot(context, (granted) => {
-      if (response !== undefined) setHeader(response, FENCE_HEADER, fenceHeader(granted));
+      // Not on this interceptor's way back: the handler may have written its first bytes by then.
+      if (context.getType() !== 'http') return;
+      setHeader(context.switchToHttp().getResponse<HttpResponse>(), FENCE_HEADER, fenceHeader(granted));
     });
     // Nest takes the flow of `handle()` along to the handler, so it must be called inside the slot, not only subscribed.
     return new Observable((subscriber) => runWithSlot(slot, () => next.handle().subscribe(subscriber)));

@@ -48,8 +48,14 @@ export class LockedExplorer {
   }
 
   private bindMade(wrapper: Wrapper, registry: Registry): void {
-    if (isBindable(wrapper.instance)) bind(wrapper.instance, registry);
-    if (wrapper.isFactory && !wrapper.isDependencyTreeStatic()) bindLater(wrapper, registry);
+    const made: unknown[] = [wrapper.instance];
+    // A transient factory has made one object for each of those that were given one at the start.
+    if (wrapper.isTransient) {
+      for (const host of wrapper.getStaticTransientInstances()) made.push(host?.instance);
+    }
+    for (const object of made) if (isBindable(object)) bind(object, registry);
+    if (wrapper.isFactory && (wrapper.isTransient || !wrapper.isDependencyTreeStatic()))
+      bindLater(wrapper, registry);
   }
 }
 
