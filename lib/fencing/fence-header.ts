@@ -47,7 +47,7 @@ export function parseFenceHeader(value: unknown): readonly FenceProof[] {
 function splitEntries(value: string): readonly string[] {
   const matches = [...value.matchAll(ENTRY)];
   const length = matches.reduce((sum, [matched]) => sum + matched.length, 0);
-  const isList = length === value.length && !value.endsWith(',');
+  const isList = length > 0 && length === value.length && !value.endsWith(',');
   return isList ? matches.map(([, entry = '']) => entry) : [value];
 }
 

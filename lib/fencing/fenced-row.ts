@@ -1,6 +1,6 @@
 import { StaleFenceError, formatKey, optionError, refuseUnknown, type FenceProof } from '../core/index.js';
 import { proofOf, type FenceSource } from './proof-of.js';
-import { SqlFragment, sqlName } from './sql-fragment.js';
+import { SqlFragment, lastPart, sqlName } from './sql-fragment.js';
 
 export interface FencedRowOptions {
   /** The row's own mark, `bigint NOT NULL DEFAULT 0`; with table or alias where the statement needs it. Default `fence`. */
@@ -34,7 +34,7 @@ export function fencedRow(source: FenceSource, options: FencedRowOptions = {}): 
   const proof = proofOf(source);
   return {
     // Columns behind SET take no table name.
-    set: new SqlFragment([`${column.slice(column.lastIndexOf('.') + 1)} = `, ''], [proof.fence]),
+    set: new SqlFragment([`${lastPart(column)} = `, ''], [proof.fence]),
     where: new SqlFragment([`${column} <= `, ''], [proof.fence]),
     proof,
     check: (changedRows) => checkChanged(changedRows, proof),

@@ -44,6 +44,7 @@ export class SqlFragment {
 
 const PART = String.raw`(?:[A-Za-z_]\w*|"[^"\0]+"|` + '`[^`\\0]+`)';
 const NAME = new RegExp(`^${PART}(?:\\.${PART}){0,2}$`, 'u');
+const LAST_PART = new RegExp(`${PART}$`, 'u');
 const MAX_NAME_LENGTH = 200;
 
 /**
@@ -53,4 +54,9 @@ const MAX_NAME_LENGTH = 200;
 export function sqlName(option: string, name: unknown): string {
   if (typeof name === 'string' && name.length <= MAX_NAME_LENGTH && NAME.test(name)) return name;
   throw optionError(option, 'a name such as account.fence or "account"."fence"', name);
+}
+
+/** The column's own name, of a name that was checked. */
+export function lastPart(name: string): string {
+  return LAST_PART.exec(name)?.[0] ?? name;
 }
