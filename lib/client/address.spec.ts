@@ -32,7 +32,7 @@ describe('parseAddress', () => {
     [null, 'must be a string'],
   ])('[K-138] refuses %p, naming the option and the value', (value, problem) => {
     expect(() => parseAddress('url[1]', value)).toThrow(
-      expect.objectContaining({ code: 'INVALID_OPTION', option: 'url[1]', value }),
+      expect.objectContaining({ code: 'INVALID_OPTION', option: 'url[1]', value }) as Error,
     );
     expect(() => parseAddress('url[1]', value)).toThrow(`url[1] ${problem}`);
   });

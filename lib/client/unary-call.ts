@@ -34,8 +34,7 @@ export interface CallContext {
 }
 
 /**
- * Sends one request on a link that is up. Always ends within `timeoutMs`, by a timer of our own: the library's deadlines
- * are instants of the wall clock, which may be set.
+ * Sends one request on a link that is up. Always ends within `timeoutMs`, by a timer of our own.
  */
 export function sendUnary<Q, R extends WireReply>(
   context: CallContext,
@@ -75,7 +74,7 @@ export function sendUnary<Q, R extends WireReply>(
 }
 
 function start<Q, R>(
-  { clock, metadata }: CallContext,
+  { metadata }: CallContext,
   link: Link,
   method: MethodDefinition<Q, R>,
   request: Q,
@@ -88,9 +87,7 @@ function start<Q, R>(
       method.requestSerialize,
       method.responseDeserialize,
       request,
-      metadata,
-      // A little later than ours, so that the server sees the true bound and we are the ones who end the call.
-      { deadline: clock.wallMs() + timeoutMs + 100 },
+      withTimeout(metadata, timeoutMs),
       answered,
     );
   } catch (error) {
@@ -98,6 +95,19 @@ function start<Q, R>(
     answered(error as ServiceError);
     return undefined;
   }
+}
+
+/** Later than our own timer by this much: we are the ones who end the call, the server and proxies merely know the bound. */
+const TOLD_LATER_MS = 100;
+/** What fits into the header's eight digits of milliseconds, and into a timer of the server. */
+const MAX_TOLD_MS = 99_999_999;
+
+/** Tells the bound as a duration. The library would take an instant of the wall clock, which may be set. */
+function withTimeout(metadata: Metadata, timeoutMs: number): Metadata {
+  const told = metadata.clone();
+  const ms = Math.ceil(timeoutMs) + TOLD_LATER_MS;
+  if (ms <= MAX_TOLD_MS) told.set('grpc-timeout', `${ms}m`);
+  return told;
 }
 
 function outcomeOf<R extends WireReply>(reply: R, link: Link, sentAt: Instant): CallOutcome<R> {

@@ -19,7 +19,7 @@ describe('a client and the lock server', () => {
     await second.release();
     const start = performance.now();
     for (let i = 0; i < 300; i++) await (await a.acquire(['t', `r${i}`])).release();
-    console.log('us per pair', (performance.now() - start) / 300 * 1000);
+    console.log('us per pair', ((performance.now() - start) / 300) * 1000);
     await a.close();
     await b.close();
     await server.close();

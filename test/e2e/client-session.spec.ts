@@ -98,7 +98,9 @@ describe('the session of a client', () => {
   it('[K-144] refuses a session lease below the ttl at construction', () => {
     expect(() =>
       bench.rig('klock://localhost:1', { instance: { ttlMs: 5_000 }, driver: { sessionLeaseMs: 4_999 } }),
-    ).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', option: 'sessionLeaseMs', value: 4_999 }));
+    ).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', option: 'sessionLeaseMs', value: 4_999 }) as Error,
+    );
   });
 
   it('uses the smallest lease of its ladder that is not below the ttl of the lock', async () => {

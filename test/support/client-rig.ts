@@ -4,7 +4,7 @@ import {
   type KlockInstance,
   type LockEvent,
 } from '../../lib/core/index.js';
-import { FakeClock } from '../../lib/core/fake-clock.js';
+import { type FakeClock } from '../../lib/core/fake-clock.js';
 import { klockDriver, type KlockDriverOptions } from '../../lib/drivers/klock/index.js';
 import { ScriptedLockServer, type ScriptedOptions } from './scripted-lock-server.js';
 

@@ -300,6 +300,6 @@ export class Watch {
   }
 
   fail(code: status): void {
-    this.stream.destroy(Object.assign(new Error('as scripted'), { code }));
+    this.stream.emit('error', { code, details: 'as scripted' });
   }
 }
