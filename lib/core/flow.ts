@@ -34,6 +34,12 @@ export function runInFrame<T>(frame: Frame, work: () => T): T {
   return storage().run(frame, work);
 }
 
+/** Runs `work` as if no section were around it: for what outlives the call that began it. */
+export function runOutsideFlow<T>(work: () => T): T {
+  const shared = (globalThis as Shared)[SHARED];
+  return shared === undefined ? work() : shared.run(undefined, work);
+}
+
 /** What the flow's own locks mean for one more acquire. */
 export type FlowVerdict =
   | { readonly verdict: 'free' }

@@ -7,7 +7,8 @@ import {
   LockTimeoutError,
   isLockError,
 } from './errors.js';
-import { currentFrame, judge, runInFrame, type Frame } from './flow.js';
+import { currentFrame, judge, runInFrame, runOutsideFlow, type Frame } from './flow.js';
+import { Candidacy, checkElection, type Election, type ElectionOptions } from './election.js';
 import type { Hold } from './hold.js';
 import { Instance } from './instance.js';
 import type { Klock, Work } from './klock.js';
@@ -105,6 +106,23 @@ class FrontEnd implements Klock, Sections {
 
   owner(): LockOwner {
     return new Owner(this.instance.random.id(), this.instance);
+  }
+
+  elect(key: KeyInput, options: ElectionOptions): Election {
+    const { signal, ttlMs, metadata } = checkElection(options);
+    const parsed = parseKey(key);
+    this.full(parsed);
+    // Refused now what acquire would refuse later, where nobody would see it.
+    this.terms('acquire', { signal, ttlMs, metadata });
+    if (this.instance.isClosing) throw this.instance.closedError(parsed);
+    const { clock, random } = this.instance;
+    const host = {
+      clock,
+      random,
+      acquire: (wanted: LockKey, terms: AcquireOptions) => this.acquire(wanted, terms),
+      warn: (code: string, message: string, cause?: unknown) => this.instance.warn(code, message, cause),
+    };
+    return runOutsideFlow(() => new Candidacy(host, parsed, options));
   }
 
   async isLocked(key: KeyInput): Promise<boolean> {

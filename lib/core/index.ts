@@ -2,6 +2,7 @@ export * from './abort.js';
 export { AlarmQueue, type Alarm } from './alarm-queue.js';
 export * from './assert.js';
 export * from './clock.js';
+export type { Election, ElectionOptions, Leadership } from './election.js';
 export * from './errors.js';
 export * from './fence-proof.js';
 export { createKlock, type KlockEnvironment, type KlockInstance } from './front-end.js';

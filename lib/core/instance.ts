@@ -474,7 +474,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     );
   }
 
-  private closedError(key?: LockKey): ClosedError {
+  closedError(key?: LockKey): ClosedError {
     const what = key === undefined ? '' : `: ${formatKey(key)} cannot be acquired`;
     return new ClosedError(`klock instance '${this.options.name}' is closed${what}`, {
       ...(key && { key }),

@@ -1,3 +1,4 @@
+import type { Election, ElectionOptions } from './election.js';
 import type { Capabilities } from './lock-driver.js';
 import type { LockEvent } from './lock-events.js';
 import type { LockHandle, LockOwner } from './lock-handle.js';
@@ -30,6 +31,12 @@ export interface Klock extends AsyncDisposable {
   current(key?: KeyInput): LockHandle | undefined;
   /** A new identity for bare handles that shall re-enter. */
   owner(): LockOwner;
+  /**
+   * Stands for an office: whoever holds the lock of this key leads. The candidate stands again after each loss, with
+   * growing pauses, until it resigns or the instance closes.
+   * @throws InvalidKeyError, InvalidOptionError, ClosedError at once; what happens later is told to the listeners and as `warning` events.
+   */
+  elect(key: KeyInput, options: ElectionOptions): Election;
   /** Whether anyone holds the key or something that conflicts. Diagnostic only: it may be false by the time it is read. */
   isLocked(key: KeyInput): Promise<boolean>;
   /** Who holds and who waits. Diagnostic only. */
