@@ -4,7 +4,7 @@ import {
   type LockError,
   type LockErrorFacts,
 } from '../../core/index.js';
-import { CallError } from './transport.js';
+import { type CallError } from './transport.js';
 
 /**
  * What a failed call means:

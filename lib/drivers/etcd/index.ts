@@ -1,4 +1,5 @@
 import type { LockDriver } from '../../core/index.js';
+import { HandoverDriver } from '../kit/index.js';
 import { EtcdDriver } from './etcd-driver.js';
 import { resolveEtcdOptions, type EtcdOptions } from './etcd-options.js';
 
@@ -10,5 +11,5 @@ export type { EtcdOptions, EtcdTlsOptions } from './etcd-options.js';
  * @throws InvalidOptionError naming the option and its value.
  */
 export function etcdDriver(options: EtcdOptions): LockDriver {
-  return new EtcdDriver(resolveEtcdOptions(options));
+  return new HandoverDriver(new EtcdDriver(resolveEtcdOptions(options)));
 }

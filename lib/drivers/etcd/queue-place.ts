@@ -13,7 +13,7 @@ import { MAX_RECHECK_MS } from './bounds.js';
 import { Unanswered, storeError } from './call-failure.js';
 import { hashToken, writeEntry, type Entry } from './entry.js';
 import type { EtcdGrant, EtcdSession, SessionWaiter } from './etcd-session.js';
-import { fenceOf } from './fence.js';
+import { MAX_SPAN, fenceOf } from './fence.js';
 import { findAhead } from './find-ahead.js';
 import { METHODS } from './methods.js';
 import { graceMs, type Store } from './store.js';
@@ -176,7 +176,7 @@ export class QueuePlace implements SessionWaiter {
       key: this.request.key,
       token: this.token,
       fence: fenceOf(revision),
-      span: 1,
+      span: Math.min(this.request.span ?? 1, MAX_SPAN),
       lease: session.lease,
       session,
       seat: this.seat,

@@ -30,6 +30,8 @@ export interface KeyWatches {
 export class WatchStream implements KeyWatches {
   private readonly watches = new Map<bigint, Watch>();
   private stream: Stream<WatchRequest> | undefined;
+  /** Counts streams: words of an earlier one are not listened to. */
+  private generation = 0;
   private member = 0;
   private ids = 0n;
   private failures = 0;
@@ -83,6 +85,7 @@ export class WatchStream implements KeyWatches {
   }
 
   private hangUp(): void {
+    this.generation++;
     this.stream?.close();
     this.stream = undefined;
     this.pulse?.cancel();
@@ -104,9 +107,9 @@ export class WatchStream implements KeyWatches {
 
   private open(): void {
     this.member = this.calls.members.current;
-    let opened: Stream<WatchRequest> | undefined;
-    const isCurrent = (): boolean => this.stream === opened;
-    opened = this.calls.transport.open(
+    const generation = ++this.generation;
+    const isCurrent = (): boolean => this.generation === generation;
+    const opened = this.calls.transport.open(
       this.member,
       METHODS.watch,
       {

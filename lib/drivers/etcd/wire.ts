@@ -213,7 +213,7 @@ export function repeated<T>(id: number, of: () => Message<T>): Field<readonly T[
 
 /** A message of these fields. */
 export function message<T extends object>(fields: { readonly [K in keyof T]-?: Field<T[K]> }): Message<T> {
-  const entries = Object.entries(fields) as [string, Field<unknown>][];
+  const entries = Object.entries<Field<unknown>>(fields);
   const byTag = new Map(entries.map(([name, field]) => [field.tag, { name, field }]));
   const defaults = Object.fromEntries(entries.map(([name, field]) => [name, field.absent]));
   return {
