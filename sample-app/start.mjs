@@ -28,8 +28,11 @@ async function main(args) {
     process.exitCode = unknown === undefined ? 0 : 1;
     return;
   }
+  const shell = process.ppid;
   await ensureInstalled();
   await step('Building (npm run build)', () => run('npm', ['run', '-s', 'build'], { cwd: root }));
+  // npm was ended meanwhile, and nobody is left who could end what would be started now
+  if (process.ppid !== shell) return;
   await import('../dist/sample-app/demo/main.js');
 }
 

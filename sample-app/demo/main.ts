@@ -6,6 +6,8 @@ import { Stage } from './stage.js';
 import { staleWrite } from './stale-write.js';
 import { Statements } from './statements.js';
 
+const SHELL_CHECK_MS = 250;
+
 const print = (line: string): void => console.log(line);
 
 /** Ctrl-C or SIGTERM: a wish, not a failure. */
@@ -38,13 +40,25 @@ async function run(
 
 /** The first signal ends everything in order, the second one at once: the processes see that this one is gone. */
 function endOnSignals(ending: AbortController): void {
+  const end = (why: string): void => {
+    print('\n> Stopping ...');
+    ending.abort(new Interrupted(why));
+  };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(name, () => {
-      if (ending.signal.aborted) process.exit(1);
-      print('\n> Stopping ...');
-      ending.abort(new Interrupted(name));
-    });
+    process.on(name, () => (ending.signal.aborted ? process.exit(1) : end(name)));
   }
+  if (process.env.npm_lifecycle_event === 'start') endWithShell(ending.signal, end);
+}
+
+/** npm hands its SIGTERM to the shell between itself and this process, and that dies of it without a word. */
+function endWithShell(ending: AbortSignal, end: (why: string) => void): void {
+  const shell = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(look);
+    if (!ending.aborted) end('npm has ended');
+  }, SHELL_CHECK_MS);
+  look.unref();
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -51,12 +51,13 @@ describe('the sample application', () => {
   }
 
   /** Everything runs, without the demonstration. */
-  async function up(env?: Readonly<Record<string, string>>): Promise<void> {
+  async function up(env?: Readonly<Record<string, string>>): Promise<OwnedProcess> {
     start(['--up'], env);
     await demo.ready(() => Promise.resolve(demo.log.includes(UP)), START_WITHIN_MS);
     parts = partsIn(demo.log);
     // should a test fail, nothing of it may outlive the tests
     for (const part of parts) reapPid(part.pid);
+    return demo;
   }
 
   const part = (name: string): Part => {
@@ -100,8 +101,11 @@ describe('the sample application', () => {
     expect(await survivors([...parts, { name: 'replica B, second', url: '', pid: again! }])).toEqual([]);
   }, 180_000);
 
-  it('answers over both replicas while it stays up, and ends everything with 0 on SIGTERM', async () => {
-    await up();
+  it('answers at PORT and the next while it stays up, and ends everything with 0 on SIGTERM', async () => {
+    const port = await freePort();
+    const first = await up({ PORT: String(port) });
+    expect(part('replica A').url).toBe(`http://127.0.0.1:${port}`);
+    expect(part('replica B').url).toBe(`http://127.0.0.1:${port + 1}`);
     const json = { 'content-type': 'application/json' };
     const body = JSON.stringify({ left: 1 });
     await fetch(`${part('replica A').url}/stock/chair`, { method: 'PUT', headers: json, body });
@@ -111,7 +115,13 @@ describe('the sample application', () => {
     expect((await book('replica B', { item: 'chair' })).status).toBe(409);
     const wrong = await book('replica B', { item: 'a chair' });
     expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining('a chair')]);
-    expect(await demo.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+
+    const second = start(['--up'], { PORT: String(port), DATABASE_URL: part('database').url });
+    expect(await second.ended).toEqual({ code: 1, signal: null });
+    expect(second.log).toContain('the port is taken. Choose another with PORT=');
+    expect(partsIn(second.log)).toEqual([]);
+
+    expect(await first.kill('SIGTERM')).toEqual({ code: 0, signal: null });
     expect(await survivors(parts)).toEqual([]);
   }, 120_000);
 
@@ -129,18 +139,6 @@ describe('the sample application', () => {
     demo.signal('SIGKILL');
     await demo.ended;
     expect(await survivors(parts)).toEqual([]);
-  }, 120_000);
-
-  it('listens where PORT says, and names PORT when that port is taken', async () => {
-    const port = await freePort();
-    await up({ PORT: String(port) });
-    expect(part('replica A').url).toBe(`http://127.0.0.1:${port}`);
-    expect(part('replica B').url).toBe(`http://127.0.0.1:${port + 1}`);
-    const first = demo;
-    const second = start(['--up'], { PORT: String(port) });
-    expect(await second.ended).toEqual({ code: 1, signal: null });
-    expect(second.log).toContain('the port is taken. Choose another with PORT=');
-    await first.kill('SIGTERM');
   }, 120_000);
 
   it.each([
