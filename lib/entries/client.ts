@@ -1,1 +1,1 @@
-export {};
+export { klockDriver, type KlockDriverOptions } from '../drivers/klock/index.js';
