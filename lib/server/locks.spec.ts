@@ -1,4 +1,4 @@
-import { rig, until, type Rig, type WireClient } from './server.spec-support.js';
+import { endRigs, rig, until, type Rig, type WireClient } from './server.spec-support.js';
 
 describe('locks over the wire', () => {
   let at: Rig;
@@ -11,7 +11,7 @@ describe('locks over the wire', () => {
     ({ client } = at);
     [one, two] = [await client.session(), await client.session()];
   });
-  afterEach(() => at.end());
+  afterEach(endRigs);
 
   it('[K-062] an l2 lock comes with token, fence and an echo of what was asked', async () => {
     const lock = await client.acquire({ sessionId: one, p1: 'tenant', p2: 'res' });
@@ -173,7 +173,6 @@ describe('locks over the wire', () => {
     await once('a');
     await small.clock.advance(1_001);
     await once('c');
-    await small.end();
   });
 
   it('[K-082] two calls of one request get one lock and the same answer', async () => {
@@ -301,11 +300,12 @@ describe('locks over the wire', () => {
     expect((await small.client.acquire({ sessionId: s[3]!, p1: 'a' })).error).toMatchObject(overloaded);
     expect((await small.client.acquire({ sessionId: s[3]!, p1: 'c' })).error).toMatchObject(overloaded);
     for (const wait of waits) wait.cancel();
-    await small.end();
   });
 });
 
 describe('answers that reach nobody', () => {
+  afterEach(endRigs);
+
   it('[K-089] [B-031] a retry of the same request gets the lock that was granted to a call since cancelled', async () => {
     const at = await rig();
     const { client } = at;
@@ -319,7 +319,6 @@ describe('answers that reach nobody', () => {
     await client.heartbeat(two);
     await client.release({ sessionId: one, token });
     expect((await retry).error).toBeUndefined();
-    await at.end();
   });
 
   it('[K-068] [K-089] a wait whose call was cancelled is never granted, and forgotten after a second', async () => {
@@ -336,6 +335,5 @@ describe('answers that reach nobody', () => {
     expect(server.stats.locks).toBe(0);
     await clock.advance(1_000);
     expect(server.stats.detached).toBe(0);
-    await at.end();
   });
 });

@@ -1,6 +1,14 @@
-import { type CallOptions, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import {
+  type CallOptions,
+  Client,
+  type ClientDuplexStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from '@grpc/grpc-js';
 import { FakeClock } from '../core/fake-clock.js';
 import {
+  type ClientWatchMessage,
   CloseSessionRequest,
   CreateSessionRequest,
   HeartbeatRequest,
@@ -125,11 +133,7 @@ export class WireClient {
   }
 }
 
-type WatchStream = ReturnType<typeof bidi>;
-const bidi = (client: Client) => {
-  const { path, requestSerialize, responseDeserialize } = lockService.WatchSession;
-  return client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
-};
+type WatchStream = ClientDuplexStream<ClientWatchMessage, ServerEvent>;
 
 /** One watch stream and what came on it. */
 export class Watched {
@@ -189,6 +193,13 @@ export interface Rig {
   end(): Promise<void>;
 }
 
+const open = new Set<Rig>();
+
+/** Ends every rig a test left open, failed ones included. */
+export async function endRigs(): Promise<void> {
+  for (const one of open) await one.end();
+}
+
 /** A server on a free port with a clock that stands still, and a client of it. */
 export async function rig(options: ServerOptions = {}): Promise<Rig> {
   const clock = new FakeClock();
@@ -202,17 +213,20 @@ export async function rig(options: ServerOptions = {}): Promise<Rig> {
     return client;
   };
   const client = connect(options.authToken === undefined ? undefined : `Bearer ${options.authToken}`);
-  return {
+  const made: Rig = {
     server,
     client,
     clock,
     log,
     connect,
     end: async () => {
+      open.delete(made);
       for (const one of clients) one.close();
       await untilDone(server.close({ graceMs: 0 }), clock);
     },
   };
+  open.add(made);
+  return made;
 }
 
 /** Moves the fake clock until the work is done: for what waits on both sockets and time. */

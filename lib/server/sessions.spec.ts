@@ -1,10 +1,10 @@
-import { rig, type Rig } from './server.spec-support.js';
+import { endRigs, rig, type Rig } from './server.spec-support.js';
 
 describe('sessions over the wire', () => {
   let at: Rig;
 
   beforeEach(async () => (at = await rig({ defaultLeaseMs: 8_000, maxLeaseMs: 60_000 })));
-  afterEach(() => at.end());
+  afterEach(endRigs);
 
   it('[K-042] a positive lease_ms is granted and reported', async () => {
     expect((await at.client.create({ leaseMs: 1_234n })).leaseMs).toBe(1_234n);
@@ -24,7 +24,6 @@ describe('sessions over the wire', () => {
   it('[K-044] a lease below the minimum is raised to it', async () => {
     const raised = await rig({ minLeaseMs: 500 });
     expect((await raised.client.create({ leaseMs: 2n })).leaseMs).toBe(500n);
-    await raised.end();
   });
 
   it('[K-045] without a default lease a session has to ask for one', async () => {
@@ -34,7 +33,6 @@ describe('sessions over the wire', () => {
       code: 'BAD_REQUEST',
     });
     expect((await none.client.create({ leaseMs: 5n })).leaseMs).toBe(5n);
-    await none.end();
   });
 
   it('[K-045] a bad lease is reported even while draining', async () => {
@@ -42,14 +40,12 @@ describe('sessions over the wire', () => {
     await none.client.session();
     void none.server.drain({ limitMs: 60_000 });
     expect((await none.client.create()).error).toMatchObject({ code: 'BAD_REQUEST' });
-    await none.end();
   });
 
   it('[K-046] [K-070] a maximum of 0 is none; what no timer holds becomes the longest lease there is', async () => {
     const open = await rig({ maxLeaseMs: 0 });
     expect((await open.client.create({ leaseMs: 3_600_000n })).leaseMs).toBe(3_600_000n);
     expect((await open.client.create({ leaseMs: 2n ** 63n - 1n })).leaseMs).toBe(2_147_483_647n);
-    await open.end();
   });
 
   it('[K-047] [K-048] heartbeats move the end, and no old timer ends the session', async () => {
@@ -183,7 +179,6 @@ describe('sessions over the wire', () => {
     expect((await small.client.create()).error).toMatchObject({ status: 503, code: 'SERVER_OVERLOADED' });
     await small.client.closeSession(first);
     expect((await small.client.create()).error).toBeUndefined();
-    await small.end();
   });
 
   it('[K-128] a session id over its length is refused by name', async () => {

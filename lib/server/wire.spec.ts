@@ -1,12 +1,12 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import { CreateSessionRequest, LockRequest, lockService } from '../rpc/index.js';
-import { rig, type Rig } from './server.spec-support.js';
+import { endRigs, rig, type Rig } from './server.spec-support.js';
 
 describe('klock.v1 over the wire', () => {
   let at: Rig;
 
   beforeEach(async () => (at = await rig()));
-  afterEach(() => at.end());
+  afterEach(endRigs);
 
   it('[K-025] [K-029] the six RPCs answer under their method paths, successes without an error part', async () => {
     const { client } = at;
@@ -116,7 +116,6 @@ describe('klock.v1 over the wire', () => {
       serverId: second.server.serverId,
     });
     expect((await second.client.acquire({ sessionId })).error).toMatchObject({ code: 'SESSION_NOT_FOUND' });
-    await second.end();
   });
 
   it('[K-038] a token is lk_ and 32 lower-case hex digits, another one for each grant', async () => {
