@@ -1,0 +1,262 @@
+import type { Clock, Timer } from '../../core/index.js';
+import { replyCode, type RedisLink, type RedisScript } from '../../redis-client/index.js';
+import type { Answer } from './answer.js';
+import { lockName } from './key-names.js';
+import { text, type Operation, type Sending } from './operations.js';
+import { failedResult, refusal } from './refusal.js';
+import type { CallHeader, CallListener } from './script-calls.js';
+import { SCRIPT_SHA1, SCRIPT_TEXT } from './script-text.js';
+import type { StoreTime } from './store-time.js';
+
+/** Operations in one script call at the most: Redis does nothing else meanwhile (design D2). */
+const MAX_OPERATIONS_PER_CALL = 500;
+/** Calls under way per lane: more would only queue in the client library, where nothing can be taken back. */
+const MAX_CALLS_UNDER_WAY = 16;
+/** Operations waiting to be sent per lane; beyond it they are refused as unsent, so that an outage costs no memory. */
+const MAX_WAITING = 20_000;
+
+const SCRIPT: RedisScript = { text: SCRIPT_TEXT, sha1: SCRIPT_SHA1 };
+/** Result words before those of the operations: TIME and woken ids. */
+const HEAD = 2;
+
+/** What a lane needs of whoever owns it. */
+export interface LaneHost {
+  readonly link: RedisLink;
+  readonly clock: Clock;
+  readonly time: StoreTime;
+  readonly header: CallHeader;
+  readonly listener: CallListener;
+  nodeOf(tree: string): string;
+  /** Nothing waits and nothing is under way: the lane may be forgotten. */
+  idle(lane: Lane): void;
+}
+
+/** One operation on its way, whatever it answers. */
+interface Job {
+  readonly operation: Operation<unknown>;
+  readonly deadlineMs: number;
+  /** Undefined once it is settled. */
+  settle: ((answer: Answer<never>) => void) | undefined;
+  sending: Sending | undefined;
+}
+
+/** One script call under way. */
+interface Call {
+  readonly jobs: readonly Job[];
+  readonly epoch: number;
+  timer: Timer | undefined;
+}
+
+/** The way to one slot: collects the operations of a turn and sends them as one call. */
+export class Lane {
+  private waiting: Job[] = [];
+  private readonly underWay = new Set<Call>();
+  private scheduled = false;
+  private timer: Timer | undefined;
+
+  constructor(
+    readonly slot: number,
+    private readonly host: LaneHost,
+  ) {}
+
+  ask<R>(operation: Operation<R>, deadlineMs: number): Promise<Answer<R>> {
+    if (this.waiting.length >= MAX_WAITING) {
+      const cause = new Error(`${MAX_WAITING} operations already wait to be sent to Redis`);
+      return Promise.resolve({ type: 'unsent', cause });
+    }
+    return new Promise((resolve) => {
+      this.waiting.push({
+        operation,
+        deadlineMs,
+        settle: resolve,
+        sending: undefined,
+      });
+      if (this.scheduled) return;
+      this.scheduled = true;
+      // After all promise callbacks of this turn: everything they ask for goes into the same call.
+      process.nextTick(() => {
+        this.scheduled = false;
+        this.flush();
+      });
+    });
+  }
+
+  /** Connections changed: what waits may be sendable, and calls of lost connections take no place any more. */
+  linkChanged(): void {
+    const { epoch } = this.host.link;
+    for (const call of this.underWay) if (call.epoch < epoch) this.underWay.delete(call);
+    this.flush();
+  }
+
+  stop(): void {
+    this.timer?.cancel();
+    for (const job of this.waiting) settle(job, { type: 'unsent', cause: new Error('the driver is closed') });
+    this.waiting = [];
+    for (const call of this.underWay) call.timer?.cancel();
+  }
+
+  private flush(): void {
+    const { state } = this.host.link;
+    if (state === 'closed') this.refuseAll(new Error('the Redis client is closed'));
+    while (state === 'ready' && this.waiting.length > 0 && this.underWay.size < MAX_CALLS_UNDER_WAY) {
+      this.send(this.waiting.splice(0, MAX_OPERATIONS_PER_CALL));
+    }
+    this.watchWaiting();
+    if (this.waiting.length === 0 && this.underWay.size === 0) this.host.idle(this);
+  }
+
+  private refuseAll(cause: Error): void {
+    for (const job of this.waiting.splice(0)) settle(job, { type: 'unsent', cause });
+    this.host.listener.reachable(false, cause);
+  }
+
+  private send(taken: readonly Job[]): void {
+    const nowMs = this.host.clock.monoMs();
+    const jobs = taken.filter((job) => stillWanted(job, nowMs));
+    if (jobs.length === 0) return;
+    const [keys, args] = this.encode(jobs);
+    const call: Call = { jobs, epoch: this.host.link.epoch, timer: undefined };
+    this.underWay.add(call);
+    this.watchCall(call);
+    // Called inside a promise: a client that throws at once has answered nothing either.
+    void Promise.resolve()
+      .then(() => this.host.link.run(SCRIPT, keys, args))
+      .then(
+        (reply) => this.answered(call, reply),
+        (error: unknown) => this.failed(call, error),
+      )
+      .finally(() => this.done(call));
+  }
+
+  private encode(jobs: readonly Job[]): [string[], string[]] {
+    const { link, clock, time, header } = this.host;
+    const sentAt = clock.now();
+    const { epoch } = link;
+    const keys = new Map<string, string>();
+    const args = [time.seen, header.channel, header.label, header.fencing];
+    for (const job of jobs) {
+      const { name, tree } = job.operation;
+      const node = this.host.nodeOf(tree);
+      const storeMs = time.nowMs(node);
+      const notAfterMs = storeMs === undefined ? 0 : Math.floor(storeMs + job.deadlineMs - sentAt.monoMs);
+      job.sending = { sentAt, notAfterMs, epoch, node };
+      let index = keys.get(tree);
+      if (index === undefined) keys.set(tree, (index = String(keys.size + 1)));
+      args.push(name, index, ...job.operation.args(job.sending));
+    }
+    return [[...keys.keys()], args];
+  }
+
+  private answered(call: Call, reply: unknown): void {
+    if (!Array.isArray(reply) || reply.length !== call.jobs.length + HEAD) {
+      this.failed(call, new TypeError('the klock script answered something it never answers'));
+      return;
+    }
+    const results = reply as readonly unknown[];
+    const [first] = call.jobs;
+    // Of an earlier connection: the server behind the name may be another one by now.
+    if (first !== undefined && call.epoch === this.host.link.epoch) {
+      this.host.time.met(first.sending?.node ?? '', text(results[0]), first.operation.tree);
+    } else {
+      this.host.time.see(text(results[0]));
+    }
+    this.host.listener.reachable(true);
+    call.jobs.forEach((job, index) => read(job, results[index + HEAD]));
+    const woken = text(results[1]);
+    if (woken !== '') this.host.listener.woken(woken);
+  }
+
+  private failed(call: Call, error: unknown): void {
+    const word = replyCode(error);
+    if (word === undefined) this.host.listener.reachable(false, error);
+    for (const job of call.jobs) {
+      const { sending, operation } = job;
+      if (sending === undefined) continue;
+      if (word === undefined) settle(job, { type: 'unanswered', cause: error, sending });
+      else
+        settle(job, {
+          type: 'refused',
+          ...refusal((error as Error).message, operation.tree, { ...operation.facts, cause: error }),
+        });
+    }
+  }
+
+  private done(call: Call): void {
+    call.timer?.cancel();
+    this.underWay.delete(call);
+    this.flush();
+  }
+
+  /** Operations of a call that is not answered settle at their own deadlines; the call keeps its place meanwhile. */
+  private watchCall(call: Call): void {
+    const { clock } = this.host;
+    const nextMs = earliestDeadline(call.jobs);
+    if (nextMs === Infinity) return;
+    call.timer = clock.after(nextMs - clock.monoMs(), () => {
+      const nowMs = clock.monoMs();
+      const cause = new Error('Redis did not answer in time');
+      for (const job of call.jobs) {
+        if (job.settle === undefined || job.deadlineMs > nowMs || job.sending === undefined) continue;
+        settle(job, { type: 'unanswered', cause, sending: job.sending });
+      }
+      this.host.listener.reachable(false, cause);
+      this.watchCall(call);
+    });
+  }
+
+  /** What cannot be sent now settles as unsent at its deadline. */
+  private watchWaiting(): void {
+    this.timer?.cancel();
+    this.timer = undefined;
+    if (this.waiting.length === 0) return;
+    const { clock, link } = this.host;
+    this.timer = clock.after(earliestDeadline(this.waiting) - clock.monoMs(), () => {
+      const nowMs = clock.monoMs();
+      const cause = new Error(
+        link.state === 'ready' ? 'Redis is too slow to be asked' : 'Redis is not connected',
+      );
+      this.waiting = this.waiting.filter((job) => {
+        if (job.deadlineMs > nowMs) return true;
+        settle(job, { type: 'unsent', cause });
+        return false;
+      });
+      this.host.listener.reachable(false, cause);
+      this.watchWaiting();
+    });
+  }
+}
+
+function stillWanted(job: Job, nowMs: number): boolean {
+  if (job.deadlineMs > nowMs && job.operation.wanted?.() !== false) return true;
+  settle(job, { type: 'unsent', cause: new Error('it was not sent in time') });
+  return false;
+}
+
+function earliestDeadline(jobs: readonly Job[]): number {
+  let earliest = Infinity;
+  for (const job of jobs)
+    if (job.settle !== undefined && job.deadlineMs < earliest) earliest = job.deadlineMs;
+  return earliest;
+}
+
+function settle(job: Job, answer: Answer<unknown>): void {
+  const { settle: resolve } = job;
+  job.settle = undefined;
+  resolve?.(answer as Answer<never>);
+}
+
+function read(job: Job, result: unknown): void {
+  const { operation, sending } = job;
+  if (sending === undefined) return;
+  const words = Array.isArray(result) ? (result as readonly unknown[]) : [result];
+  const refused = failedResult(text(words[0]), text(words[1]), lockName(operation.tree, ''), operation.facts);
+  if (refused !== undefined) {
+    settle(job, { type: 'refused', ...refused });
+    return;
+  }
+  try {
+    settle(job, { type: 'answered', value: operation.read(words), sending });
+  } catch (cause) {
+    settle(job, { type: 'unanswered', cause, sending });
+  }
+}
