@@ -16,6 +16,7 @@ interface Bucket {
 export class RateLimiter {
   /** Least recently used first: a Map keeps the order in which keys were put in. */
   private readonly buckets = new Map<string, Bucket>();
+  private oldest = this.buckets.keys();
   private readonly rps: number;
   private readonly burst: number;
   private sweptMs = 0;
@@ -54,11 +55,17 @@ export class RateLimiter {
     return bucket;
   }
 
+  /**
+   * One iterator for all evictions: what it passed is deleted or was put in again behind it, so the next key is the
+   * oldest. A new one each time would first walk over every slot that earlier deletions left empty.
+   */
   private dropOldest(): void {
-    for (const key of this.buckets.keys()) {
-      this.buckets.delete(key);
-      return;
+    let next = this.oldest.next();
+    if (next.done === true) {
+      this.oldest = this.buckets.keys();
+      next = this.oldest.next();
     }
+    if (next.done !== true) this.buckets.delete(next.value);
   }
 
   private sweep(nowMs: number): void {
