@@ -7,5 +7,6 @@ export { MAX_FENCE_ENTRIES, MAX_FENCE_HEADER_LENGTH } from './limits.js';
 export { memoryFenceStore, type MemoryFenceStoreOptions } from './memory-fence-store.js';
 export { attachFence, fenceHeaders, type FenceCarrier, type FenceHeaders } from './outgoing.js';
 export { proofOf, proofsInFlow, type FenceSource } from './proof-of.js';
+export { redisFenceStore, type RedisFenceStoreOptions } from './redis-fence-store.js';
 export { SqlFragment, type SqlValue } from './sql-fragment.js';
 export { sqlFenceStore, type SqlFenceStoreOptions, type SqlQuery } from './sql-fence-store.js';

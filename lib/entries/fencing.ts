@@ -1,0 +1,2 @@
+export * from '../fencing/index.js';
+export type { RedisClientLike } from '../redis-client/index.js';
