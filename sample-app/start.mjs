@@ -18,6 +18,7 @@ Environment:
 Ctrl-C stops everything.`;
 
 const KNOWN = ['--once', '--up', '--help'];
+const demonstration = new URL('../dist/sample-app/demo/main.js', import.meta.url).href;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 async function main(args) {
@@ -33,7 +34,7 @@ async function main(args) {
   await step('Building (npm run build)', () => run('npm', ['run', '-s', 'build'], { cwd: root }));
   // npm was ended meanwhile, and nobody is left who could end what would be started now
   if (process.ppid !== shell) return;
-  await import('../dist/sample-app/demo/main.js');
+  await import(demonstration);
 }
 
 try {

@@ -1,8 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../support/free-ports.js';
 import { OwnedProcess } from '../support/owned-process.js';
-import { forgetPid, reapPid } from '../support/reaper.js';
+import { forgetPid, reapFolder, reapPid } from '../support/reaper.js';
 
 const DEMO = 'dist/sample-app/demo/main.js';
 const UP = 'Everything stays up';
@@ -46,7 +48,12 @@ describe('the sample application', () => {
   function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): OwnedProcess {
     if (!existsSync(DEMO)) throw new Error('dist/ is not built: run `npm run build`');
     const { PORT: _port, DATABASE_URL: _url, KLOCK_TTL_MS: _ttl, ...inherited } = process.env;
-    demo = OwnedProcess.start(process.execPath, [DEMO, ...args], { env: { ...inherited, ...env } });
+    // a demonstration that is killed cannot clean up after itself
+    const folder = mkdtempSync(join(tmpdir(), 'klock-sample-test-'));
+    reapFolder(folder);
+    demo = OwnedProcess.start(process.execPath, [DEMO, ...args], {
+      env: { ...inherited, TMPDIR: folder, ...env },
+    });
     return demo;
   }
 
