@@ -39,6 +39,7 @@ function describeMethod(prototype: object): unknown {
       key,
       Reflect.getMetadata(key, method) as unknown,
     ]),
+    own: new Set(Reflect.getOwnMetadataKeys(method)),
     types: Reflect.getMetadataKeys(prototype, 'method').map((key: unknown) => [
       key,
       Reflect.getMetadata(key, prototype, 'method') as unknown,

@@ -2,6 +2,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { jest } from '@jest/globals';
 import {
+  NEVER,
   Observable,
   Subject,
   concat,
@@ -127,7 +128,7 @@ describe('a method that returns an Observable', () => {
       await settle();
       expect([await klock.isLocked('k'), grants, releases]).toEqual([false, 1, 1]);
 
-      const some = boundTo(new Streams(() => of(1, 2, 3)), klock);
+      const some = boundTo(new Streams(() => concat(of(1, 2, 3), NEVER)), klock);
       expect(await lastValueFrom(some[form]().pipe(take(1)))).toBe(1);
       await settle();
       expect([await klock.isLocked('k'), grants, releases]).toEqual([false, 2, 2]);
@@ -138,6 +139,15 @@ describe('a method that returns an Observable', () => {
       waiting.unsubscribe();
       await held.release();
       await clock.advance(100);
+      expect([await klock.isLocked('k'), streams.calls]).toEqual([false, 1]);
+
+      const again = await klock.acquire('k');
+      const granted = streams[form]().subscribe();
+      await settle();
+      const released = again.release();
+      granted.unsubscribe();
+      await released;
+      await settle();
       expect([await klock.isLocked('k'), streams.calls]).toEqual([false, 1]);
     },
   );

@@ -159,7 +159,7 @@ describe('a process that is told to stop', () => {
     expect(child.events.map(({ event, data }) => [event, data])).toContainEqual(['finished', true]);
     expect(server.stats.locks).toBe(0);
     await server.close();
-  });
+  }, 30_000);
 
   it('[B-066] [B-079] without hooks, by kill -9 or by process.exit ends at once, and its lock goes with its session', async () => {
     const server = new LockServer({ address: '127.0.0.1:0' });
@@ -178,5 +178,5 @@ describe('a process that is told to stop', () => {
       expect(performance.now() - ended).toBeLessThan(1_000 + 1_000);
     }
     await server.close();
-  });
+  }, 30_000);
 });
