@@ -68,7 +68,6 @@ function repeat(state: EngineState, request: Request, command: Acquire): Acquire
   }
   if (request.stage === 'out') {
     state.detached--;
-    state.deadlines.remove(request);
     state.table.enqueue(request);
     // Read again: taking its place in line may have granted it.
     const granted: AcquireAnswer | undefined = request.answer;

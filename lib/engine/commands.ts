@@ -100,7 +100,7 @@ export interface HoldGrants {
   readonly untilMs: number;
   /**
    * And none from this instant on: the host is sure of its state only until then and says so again in time
-   * (design D7, the `owner` file). A late timer then grants nothing. Default Infinity.
+   * (design D7, the `owner` file). A late timer then grants nothing. Default Infinity: each command states both bounds anew.
    */
   readonly onlyUntilMs?: number;
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { isLockError } from '../core/index.js';
 import { TwoLevelLock, type Unlock } from './index.js';
 
@@ -58,6 +59,17 @@ describe('TwoLevelLock', () => {
     abort.abort();
     await expect(second).resolves.toBeInstanceOf(Function);
     expect(locks.size).toEqual({ held: 1, waiting: 0 });
+  });
+
+  it('leaves no listener on a signal, whether the wait ended with the grant or was never needed', async () => {
+    const locks = new TwoLevelLock();
+    const { signal } = new AbortController();
+    const first = await locks.acquire('t', signal);
+    const second = locks.acquire('t', signal);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    first();
+    await second;
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   it('[K-017] unlocks once however often it is told to', async () => {
