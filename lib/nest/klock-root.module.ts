@@ -21,8 +21,14 @@ export class KlockRootModule implements OnModuleInit, BeforeApplicationShutdown 
   ) {}
 
   /** Global modules come first: objects made by factories are bound before any of their own hooks runs. */
-  onModuleInit(): void {
-    this.explorer.explore();
+  async onModuleInit(): Promise<void> {
+    try {
+      this.explorer.explore();
+    } catch (error) {
+      // An application that does not start is not closed either: nothing may go on listening.
+      await this.registry.close();
+      throw error;
+    }
   }
 
   /**

@@ -266,6 +266,21 @@ describe('the lock server inside an application', () => {
     await taken.close();
   });
 
+  it('stops listening when the application does not start', async () => {
+    @Injectable()
+    class Wrong {
+      @Locked('k', { use: 'nobody' })
+      async m(): Promise<void> {}
+    }
+    const address = `127.0.0.1:${await freePort()}`;
+    @Module({ imports: [KlockModule.forRoot({ server: { address } })], providers: [Wrong] })
+    class App {}
+    expect(await rejection(start(App))).toMatchObject({ code: 'INVALID_OPTION', option: 'use' });
+    const next = new LockServer({ address });
+    await next.start();
+    await next.close();
+  });
+
   it('[B-083] two servers behind one name: a holder that meets the other one is told at once that its lock is lost, and no call is answered as if it had it', async () => {
     const [first, second] = [new LockServer(LOCAL), new LockServer(LOCAL)];
     await Promise.all([first.start(), second.start()]);
