@@ -185,7 +185,9 @@ describe('klock.elect', () => {
     await closed(a);
     await first.ended;
     expect(leading.losses.map((loss) => loss.reason)).toEqual(['closed']);
-    expect(() => a.elect('leader', listeners(leading))).toThrow(expect.objectContaining({ code: 'CLOSED' }));
+    expect(() => a.elect('leader', listeners(leading))).toThrow(
+      expect.objectContaining({ code: 'CLOSED' }) as Error,
+    );
   });
 
   it('begun inside a section of the same key it waits for that section instead of counting as part of it', async () => {
@@ -226,7 +228,7 @@ describe('klock.elect', () => {
 
   it('refuses a bad key at once', () => {
     expect(() => open().elect('', listeners(candidate()))).toThrow(
-      expect.objectContaining({ code: 'INVALID_KEY' }),
+      expect.objectContaining({ code: 'INVALID_KEY' }) as Error,
     );
   });
 });

@@ -25,9 +25,9 @@ export interface ElectionOptions {
    * Called at the begin of each term. The term does not end when it returns; if it throws or rejects the office is
    * given back, a `warning` event tells, and the candidate stands again after a pause.
    */
-  onElected(leadership: Leadership): PromiseLike<void> | void;
+  readonly onElected: (leadership: Leadership) => PromiseLike<void> | void;
   /** Called once for each term that ends without a resignation, after `signal` has aborted. */
-  onLost?(loss: LockLostError): PromiseLike<void> | void;
+  readonly onLost?: (loss: LockLostError) => PromiseLike<void> | void;
   /** Length of the lease behind the office. Default: the instance's. */
   readonly ttlMs?: number;
   /** Shown by `inspect`. */

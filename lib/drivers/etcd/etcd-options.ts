@@ -126,7 +126,7 @@ function tlsOf(
     return undefined;
   }
   if (plain > 0) throw optionError('etcd.hosts', 'https where TLS is asked for', options.hosts);
-  return certificatesOf(options.tls ?? {});
+  return certificatesOf(options.tls === undefined ? {} : options.tls);
 }
 
 function certificatesOf(tls: EtcdTlsOptions): ResolvedTls {

@@ -72,13 +72,17 @@ export class StoreCalls {
     const startMs = clock.monoMs();
     const endMs = startMs + Math.min(options.budgetMs, MAX_COPY_AGE_MS);
     let last: unknown;
+    let loggedInAgain = false;
     for (let attempt = 0; ; attempt++) {
       const leftMs = Math.ceil(endMs - clock.monoMs());
       if (leftMs <= 0 || this.closed || options.wanted?.() === false) break;
       const outcome = await this.attempt(method, request, Math.min(this.timeoutMs, leftMs), options);
       if (!(outcome instanceof CallError)) return outcome;
       last = outcome;
-      await this.pause(attempt, endMs);
+      // Nobody was slow: the token was over, as tokens are from time to time.
+      const atOnce = !loggedInAgain && failureKind(outcome) === 'login';
+      loggedInAgain ||= atOnce;
+      if (!atOnce) await this.pause(attempt, endMs);
     }
     if (options.wanted?.() !== false && !this.closed) this.host.storeState('unavailable', last);
     throw new Unanswered(last);

@@ -99,7 +99,7 @@ export class WatchStream implements KeyWatches {
     const upToMs =
       this.failures === 0 ? 0 : Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(this.failures, 10));
     if (upToMs === 0) return this.open();
-    this.reopening = this.clock.after(upToMs * this.random.fraction(), () => {
+    this.reopening = this.clock.after(upToMs * (0.5 + this.random.fraction() / 2), () => {
       this.reopening = undefined;
       if (this.stream === undefined && this.watches.size > 0 && !this.closed) this.open();
     });
