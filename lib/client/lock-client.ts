@@ -134,6 +134,7 @@ export class LockClient {
 
   /** Reaches the server: opens a session for the instance's own ttl, or renews it. Undefined if it answered well. */
   async reach(timeoutMs: number): Promise<NoAnswer | undefined> {
+    if (this.isClosed) return { kind: 'unsent', cause: new ClosedError('the klock driver is closed') };
     const slot = this.slotFor(rungFor(this.ladder, this.host.settings.ttlMs));
     const { current } = slot;
     const answer = await slot.session(timeoutMs, (wake) => this.closing.on(wake));
@@ -150,7 +151,9 @@ export class LockClient {
    * was not within `timeoutMs`, and then it may be asked again.
    */
   async close(timeoutMs: number): Promise<boolean> {
-    if (!this.closing.fired) {
+    if (this.closing.fired) {
+      this.background.add(this.remoteCloses.settle());
+    } else {
       this.closing.fire();
       for (const slot of this.slots.values()) slot.feed({ type: 'close' });
     }
@@ -169,8 +172,7 @@ export class LockClient {
   /** Everything under way ends, every session is told over, then the connection ends; nothing of ours stays open. */
   private async farewell(): Promise<boolean> {
     await this.background.idle();
-    const all = await this.remoteCloses.settle();
-    await this.background.idle();
+    const all = this.remoteCloses.owing === 0;
     if (all) this.connection.close();
     else this.connection.hangUp();
     return all;

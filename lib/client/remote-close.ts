@@ -32,10 +32,19 @@ export class RemoteCloses {
     return started;
   }
 
-  /** Makes every farewell that is owed; true if none remains. */
-  async settle(): Promise<boolean> {
-    await Promise.all([...this.owed.values()].map((session) => this.close(session)));
-    return this.owed.size === 0;
+  /** Farewells the server has not answered. */
+  get owing(): number {
+    return this.owed.size;
+  }
+
+  /** Makes every farewell that is owed; one under way that comes to nothing is made again. */
+  async settle(): Promise<void> {
+    await Promise.all([...this.owed.values()].map((session) => this.settleOne(session)));
+  }
+
+  private async settleOne(session: SessionRef): Promise<void> {
+    const told = await this.running.get(session.sessionId);
+    if (told !== true) await this.close(session);
   }
 
   private owe(session: SessionRef): void {

@@ -60,7 +60,7 @@ export class SessionSlot {
     if (this.live !== undefined) this.over(this.live, PAST_DEADLINE);
     this.feed({ type: 'wanted' });
     const { creation } = this;
-    if (creation === undefined) return unsent('the client is closed');
+    if (creation === undefined || this.state.phase !== 'creating') return unsent('the client is closed');
     const { clock } = this.host.driverHost;
     return Promise.race([
       creation,

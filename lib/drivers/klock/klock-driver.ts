@@ -1,6 +1,7 @@
 import {
   abortedError,
   BackendStateError,
+  ClosedError,
   formatKey,
   InvalidOptionError,
   InvalidTokenError,
@@ -84,6 +85,7 @@ class KlockDriver implements LockDriver {
 
   async ready(timeoutMs: number): Promise<void> {
     const problem = await this.attached.reach(timeoutMs);
+    if (this.attached.isClosed) throw new ClosedError('the klock driver is closed');
     if (problem !== undefined) throw errorOfOutcome(problem);
   }
 
