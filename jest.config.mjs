@@ -15,7 +15,6 @@ const inBand = ['\\.timing\\.spec\\.ts$', '/test/faults/', '/test/e2e/'];
 const never = ['/node_modules/', '/dist/', '/test/api/compat/'];
 
 const shared = {
-  testTimeout: 10_000,
   testEnvironment: 'node',
   roots: ['<rootDir>/lib', '<rootDir>/test', '<rootDir>/sample-app'],
   modulePathIgnorePatterns: [
@@ -37,6 +36,8 @@ const shared = {
 
 /** @type {import('jest').Config} */
 export default {
+  // Two busy cores: what takes half a second alone may take five beside a build.
+  testTimeout: 15_000,
   workerIdleMemoryLimit: '512MB',
   reporters: ['default', '<rootDir>/test/support/reporter.mjs'],
   projects: [
