@@ -11,13 +11,22 @@ import { Listener } from './listener.js';
 import { KEEPALIVE_TIME_MS, KEEPALIVE_TIMEOUT_MS, MAX_STREAMS_PER_CONNECTION } from './server-limits.js';
 import type { ServerLog } from './server-log.js';
 
+/** After how much silence a connection is asked whether it is alive, and how long it has to answer. */
+export interface Keepalive {
+  readonly timeMs: number;
+  readonly timeoutMs: number;
+}
+
 export interface TransportParts {
+  readonly keepalive?: Keepalive;
   readonly clock: Clock;
   readonly log: ServerLog;
   readonly maxConnections: number;
   readonly interceptor: ServerInterceptor;
   readonly handlers: UntypedServiceImplementation;
 }
+
+const KEEPALIVE: Keepalive = { timeMs: KEEPALIVE_TIME_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS };
 
 /** The gRPC side of a server: connections, HTTP/2 limits, start and stop. */
 export class GrpcTransport {
@@ -31,12 +40,13 @@ export class GrpcTransport {
 
   /** @throws BackendStateError where the address cannot be bound. */
   static async open(address: BindAddress, parts: TransportParts): Promise<GrpcTransport> {
+    const { timeMs, timeoutMs } = parts.keepalive ?? KEEPALIVE;
     const server = new Server({
       'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
       'grpc.max_send_message_length': MAX_MESSAGE_BYTES,
       'grpc.max_concurrent_streams': MAX_STREAMS_PER_CONNECTION,
-      'grpc.keepalive_time_ms': KEEPALIVE_TIME_MS,
-      'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
+      'grpc.keepalive_time_ms': timeMs,
+      'grpc.keepalive_timeout_ms': timeoutMs,
       'grpc.enable_channelz': 0,
       interceptors: [parts.interceptor],
     });
@@ -49,6 +59,10 @@ export class GrpcTransport {
       server.forceShutdown();
       throw error;
     }
+  }
+
+  get connections(): number {
+    return this.listener.connections;
   }
 
   /** Lets answers under way out for up to `graceMs`, then ends every connection. */

@@ -48,6 +48,11 @@ export class Listener {
     return (this.server.address() as AddressInfo).port;
   }
 
+  /** Open connections. */
+  get connections(): number {
+    return this.sockets.size;
+  }
+
   /** Accepts nobody from now on. */
   stopAccepting(): void {
     this.server.close();

@@ -7,7 +7,7 @@ import {
   type Timer,
 } from '../core/index.js';
 import { PROTOCOL_VERSION } from '../rpc/index.js';
-import { GrpcTransport } from './grpc-transport.js';
+import { GrpcTransport, type Keepalive } from './grpc-transport.js';
 import { newServerId } from './identity.js';
 import type { LocalStore } from './local-store.js';
 import { checkLog, type OpenedLog, openServerLog } from './open-server-log.js';
@@ -32,6 +32,7 @@ interface Running {
 /** For tests: spans no user should set. */
 export interface ServerInternals {
   readonly ownerTiming?: OwnerTiming;
+  readonly keepalive?: Keepalive;
 }
 
 /** The klock lock server: the six RPCs of klock.v1 over one engine. A single instance; its state is in this process. */
@@ -80,6 +81,11 @@ export class LockServer {
   /** Sessions, locks and waiters as of now. @throws BackendStateError before the start. */
   get stats(): ReturnType<ServerParts['host']['stats']> {
     return this.started('stats').parts.host.stats();
+  }
+
+  /** Open connections. @throws BackendStateError before the start. */
+  get connections(): number {
+    return this.started('connections').transport.connections;
   }
 
   /** `quarantined` after an unclean end of the server before, `draining` once the end of this one has begun. */
@@ -145,6 +151,7 @@ export class LockServer {
         maxConnections: settings.maxConnections,
         interceptor: parts.gate.interceptor,
         handlers: parts.handlers(),
+        ...(this.internals.keepalive && { keepalive: this.internals.keepalive }),
       });
       this.running = { parts, restart, transport, log };
       this.logStart(this.running);

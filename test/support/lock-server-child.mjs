@@ -1,6 +1,11 @@
 // A lock server in a process of its own, for test/support/lock-server.ts.
 import { runServer } from 'klock/server';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { emit, serve } from './child-side.mjs';
+
+setFlagsFromString('--expose_gc');
+const collect = runInNewContext('gc');
 
 for (const kind of ['uncaughtException', 'unhandledRejection']) {
   process.on(kind, (error) => emit('uncaught', String(error?.stack ?? error)));
@@ -15,7 +20,7 @@ serve({
   counters: () => server.counters,
   condition: () => server.condition,
   heap: () => {
-    globalThis.gc?.();
+    collect();
     return process.memoryUsage().heapUsed;
   },
 });
