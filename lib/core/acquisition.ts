@@ -12,7 +12,7 @@ export class Acquisition implements DriverAcquire {
     readonly key: LockKey,
     private readonly terms: ResolvedAcquire,
     readonly waitMs: number,
-    readonly signal: AbortSignal,
+    readonly signal: AbortSignal | undefined,
   ) {}
 
   get requestId(): string {

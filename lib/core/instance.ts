@@ -79,14 +79,19 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   ): Hold | DriverBusy | Promise<Hold | DriverBusy> {
     this.refuseIfOver(key, terms.signal);
     if (terms.signal !== undefined) return this.obtainUntilAborted(key, terms, startedMs, terms.signal);
-    return this.obtainWith(key, terms, startedMs, this.closingSignal.signal);
+    return this.obtainWith(
+      key,
+      terms,
+      startedMs,
+      this.driver.abortWaits === undefined ? this.closingSignal.signal : undefined,
+    );
   }
 
   private obtainWith(
     key: LockKey,
     terms: ResolvedAcquire,
     startedMs: number,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
   ): Hold | DriverBusy | Promise<Hold | DriverBusy> {
     const reply = this.driver.acquire(new Acquisition(this.random, key, terms, terms.waitMs, signal));
     if ('then' in reply || isConflict(reply)) return this.obtainLater(reply, key, terms, startedMs, signal);
@@ -98,7 +103,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     key: LockKey,
     terms: ResolvedAcquire,
     startedMs: number,
-    signal: AbortSignal,
+    signal: AbortSignal | undefined,
   ): Promise<Hold | DriverBusy> {
     for (let asked = first; ;) {
       const reply = await this.unlessClosed(key, asked);
@@ -439,7 +444,9 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   private async shutDown(graceMs: number): Promise<void> {
     // Yield first: `closing` must be set before a waiter's rejection is translated.
     await Promise.resolve();
-    this.closingSignal.abort(this.closedError());
+    const reason = this.closedError();
+    this.closingSignal.abort(reason);
+    this.driver.abortWaits?.(reason);
     await this.sectionsEnd(graceMs);
     const deadlineMs = this.clock.monoMs() + CLOSE_BUDGET_MS;
     for (const hold of this.keeper.tenants()) (hold as Hold).loseAlone('closed');

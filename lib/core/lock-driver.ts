@@ -182,6 +182,11 @@ export interface LockDriver {
    */
   acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy>;
   /**
+   * Ends every acquire that waits, as its own signal would: the instance is closing. A driver without it gets a signal
+   * with each request instead, which costs a listener for each wait.
+   */
+  abortWaits?(reason: unknown): void;
+  /**
    * Gives a grant back, asking again until the store answered or the lease is over. Never rejects; settles when the
    * outcome is definite, which may be long after the front end's own `releaseTimeoutMs`.
    */

@@ -51,6 +51,8 @@ export class MemoryDriver implements LockDriver {
   private host: DriverHost | undefined;
   private ladder: readonly number[] = [];
   private readonly sessions = new Map<number, LocalSession>();
+  /** What ends each call that waits. */
+  private readonly waits = new Map<CallId, (reason: unknown) => void>();
 
   constructor(
     private readonly local: LocalStore,
@@ -102,6 +104,10 @@ export class MemoryDriver implements LockDriver {
     if (answer.type === 'queued') return this.wait(session, callId, request);
     session.gaveUp();
     return this.refused(request.key, answer.refusal);
+  }
+
+  abortWaits(reason: unknown): void {
+    for (const abort of [...this.waits.values()]) abort(reason);
   }
 
   release(grant: DriverGrant, options?: { readonly keepMs?: number }): DefiniteRelease {
@@ -247,20 +253,24 @@ export class MemoryDriver implements LockDriver {
     });
   }
 
-  private async wait(
+  private wait(
     session: LocalSession,
-    callId: number,
+    callId: CallId,
     request: DriverAcquire,
   ): Promise<DriverGrant | DriverBusy> {
-    const { key } = request;
-    return await new Promise((resolve, reject) => {
-      const abort = onAbort(request.signal, (reason) => {
+    const { key, signal } = request;
+    return new Promise((resolve, reject) => {
+      const abort = (reason: unknown): void => {
+        this.waits.delete(callId);
         this.local.offAnswer(callId);
         this.takeBack(session, callId);
         reject(abortedError(key, reason));
-      });
+      };
+      const listening = signal === undefined ? undefined : onAbort(signal, abort);
+      this.waits.set(callId, abort);
       this.local.onAnswer(callId, (answer) => {
-        abort[Symbol.dispose]();
+        this.waits.delete(callId);
+        listening?.[Symbol.dispose]();
         this.settle(session, key, answer, resolve, reject);
       });
     });
