@@ -1,6 +1,12 @@
 import { klockDriver, type KlockDriverOptions } from '../drivers/klock/index.js';
 import { LockServer, type ServerOptions } from '../server/index.js';
-import { type URL_OPTIONS, type HostedServerOptions, type UrlBackend } from './backend-options.js';
+import type { RedisDriverOptions } from '../drivers/redis/index.js';
+import {
+  type REDIS_OPTIONS,
+  type URL_OPTIONS,
+  type HostedServerOptions,
+  type UrlBackend,
+} from './backend-options.js';
 import { KlockModule } from './klock.module.js';
 
 type SameNames<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : never;
@@ -8,11 +14,12 @@ type SameNames<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? true : ne
 // Checked by the compiler: the options written out here are those of the driver and of the server.
 const url: SameNames<UrlBackend, KlockDriverOptions> = true;
 const server: SameNames<HostedServerOptions, Omit<ServerOptions, 'clock' | 'random'>> = true;
+const redis: [keyof RedisDriverOptions] extends [(typeof REDIS_OPTIONS)[number]] ? true : never = true;
 const asDriver = (options: UrlBackend): KlockDriverOptions => options;
 
 describe('the options of a back end', () => {
   it('are all of those the driver knows, and no others', () => {
-    expect([url, server, asDriver]).toHaveLength(3);
+    expect([url, server, redis, asDriver]).toHaveLength(4);
     const given: Record<(typeof URL_OPTIONS)[number], unknown> = {
       authToken: 'secret',
       transport: 'insecure',

@@ -1,4 +1,6 @@
 import type { LockDriver } from '../core/index.js';
+import type { EtcdOptions } from '../drivers/etcd/index.js';
+import type { RedisDriverOptions, redisDriver } from '../drivers/redis/index.js';
 
 /** Locks inside this process (`'memory'`), or a driver of your own. */
 export interface DriverBackend {
@@ -68,5 +70,25 @@ export interface ServerBackend {
   readonly server: HostedServerOptions;
 }
 
+/** Locks in a Redis of yours: the options of `redisDriver` in `klock/redis` beside the client. */
+export interface RedisBackend extends RedisDriverOptions {
+  /** A client of ioredis or node-redis, connected by you; klock uses it as it is and never closes it. */
+  readonly redis: Parameters<typeof redisDriver>[0];
+}
+
+/** Names of {@link RedisBackend} besides `redis`. */
+export const REDIS_OPTIONS = [
+  'prefix',
+  'fencing',
+  'eviction',
+  'replicas',
+  'storeName',
+] as const satisfies readonly (keyof RedisDriverOptions)[];
+
+/** Locks on an etcd cluster: the options of `etcdDriver` in `klock/etcd`. Leases are whole seconds there. */
+export interface EtcdBackend {
+  readonly etcd: EtcdOptions;
+}
+
 /** Where an instance's locks live: exactly one of these. */
-export type Backend = DriverBackend | UrlBackend | ServerBackend;
+export type Backend = DriverBackend | UrlBackend | RedisBackend | EtcdBackend | ServerBackend;

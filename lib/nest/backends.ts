@@ -1,7 +1,14 @@
 import type { LockDriver } from '../core/index.js';
-import { InvalidOptionError, optionError } from '../core/index.js';
+import { optionError } from '../core/index.js';
 import { memoryDriver } from '../drivers/memory/index.js';
-import { URL_OPTIONS, type HostedServerOptions, type UrlBackend } from './backend-options.js';
+import {
+  REDIS_OPTIONS,
+  URL_OPTIONS,
+  type EtcdBackend,
+  type HostedServerOptions,
+  type RedisBackend,
+  type UrlBackend,
+} from './backend-options.js';
 
 /** A back end ready to be given to an instance. */
 export interface OpenBackend {
@@ -37,8 +44,21 @@ export const BACKENDS: Readonly<Record<BackendName, BackendKind>> = {
       return await openHostedServer(server as HostedServerOptions);
     },
   },
-  redis: { options: ['fencing'], open: () => notBuilt('redis') },
-  etcd: { options: [], open: () => notBuilt('etcd') },
+  redis: {
+    options: REDIS_OPTIONS,
+    open: async (options) => {
+      const { redisDriver } = await import('../drivers/redis/index.js');
+      const { redis, ...own } = options as unknown as RedisBackend;
+      return { driver: redisDriver(redis, own) };
+    },
+  },
+  etcd: {
+    options: [],
+    open: async (options) => {
+      const { etcdDriver } = await import('../drivers/etcd/index.js');
+      return { driver: etcdDriver((options as unknown as EtcdBackend).etcd) };
+    },
+  },
 };
 
 export const BACKEND_NAMES = Object.keys(BACKENDS) as BackendName[];
@@ -47,11 +67,4 @@ function asDriver(driver: unknown): LockDriver {
   if (driver === 'memory') return memoryDriver();
   if (typeof driver === 'object' && driver !== null && 'attach' in driver) return driver as LockDriver;
   throw optionError('driver', "'memory' or a LockDriver", driver);
-}
-
-function notBuilt(name: BackendName): never {
-  throw new InvalidOptionError(`${name} is not part of this version of klock: use url, server or driver`, {
-    option: name,
-    value: undefined,
-  });
 }

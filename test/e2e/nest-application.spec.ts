@@ -98,11 +98,22 @@ describe('KlockModule options', () => {
     expect(() => KlockModule.forFeature({ prefix: 'a/b' })).toThrow(/prefix must be/);
   });
 
-  it('name a back end that this version has not, with a clear error', async () => {
-    for (const name of ['redis', 'etcd']) {
-      const app = appOf([KlockModule.forRoot({ [name]: { hosts: 'x' } } as never)]);
-      expect(await rejection(start(app))).toMatchObject({ code: 'INVALID_OPTION', option: name });
+  it('of Redis and etcd are checked by their driver at the start, before anything is contacted', async () => {
+    const bad: readonly [object, string][] = [
+      [{ redis: { hosts: 'x' } }, 'redis'],
+      [{ redis: 'redis://127.0.0.1' }, 'redis'],
+      [{ etcd: { hosts: [] } }, 'etcd.hosts'],
+      [{ etcd: { hosts: '127.0.0.1:1', password: 'x' } }, 'etcd.username'],
+      // Leases are whole seconds there.
+      [{ etcd: { hosts: '127.0.0.1:1' }, ttlMs: 1_500 }, 'ttlMs'],
+    ];
+    for (const [options, option] of bad) {
+      const refused = await rejection(start(appOf([KlockModule.forRoot(options as KlockModuleOptions)])));
+      expect(refused).toMatchObject({ code: 'INVALID_OPTION', option });
     }
+    expect(() => KlockModule.forRoot({ etcd: { hosts: 'x' }, fencing: 'required' } as never)).toThrow(
+      /fencing/,
+    );
   });
 
   it('may be left out for locks inside the process, which says so once, and which production refuses unless it is asked for by name', async () => {
