@@ -42,6 +42,8 @@ export class AcquireCall {
   /** The session on which the doubts are. */
   private doubtful: LiveSession | undefined;
   private settling: Promise<void> | undefined;
+  /** Why the last attempt failed, for the error at the end. */
+  private problem: NoAnswer | undefined;
 
   constructor(
     private readonly host: AcquireHost,
@@ -167,6 +169,7 @@ export class AcquireCall {
   /** An attempt that was not granted, or not even made (`session` undefined): again, or the end. */
   private async after(outcome: NoAnswer, session: LiveSession | undefined): Promise<Answer | undefined> {
     const { clock, random } = this.host;
+    if (outcome.kind !== 'unsent' || outcome.late !== true) this.problem = outcome;
     const link = session === undefined || outcome.kind === 'unsent' ? undefined : outcome.link;
     // A call is also ended by its session's end; what it had asked for is over with it.
     const verdict = session?.over.fired === true ? overtaken(outcome) : verdictOf(outcome);
@@ -183,7 +186,7 @@ export class AcquireCall {
     if (step.next === 'conflict') return { granted: false, conflict: true };
     void this.settleLater(this.doubtful);
     if (step.next === 'busy') return { granted: false };
-    throw errorOfOutcome(outcome, { operation: 'acquire', key: this.request.key });
+    throw errorOfOutcome(this.problem ?? outcome, { operation: 'acquire', key: this.request.key });
   }
 
   private giveUp(session: LiveSession | undefined): never {

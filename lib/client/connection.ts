@@ -121,7 +121,7 @@ export class Connection implements LinkListener {
         answer();
       };
       const failed = (cause: unknown): void => {
-        settle(() => reject(cause instanceof Error ? cause : new Error(String(cause))));
+        settle(() => reject(isError(cause) ? cause : new Error(String(cause))));
       };
       this.waiters.add(waiter);
       this.connect();
@@ -150,6 +150,11 @@ export class Connection implements LinkListener {
   private fail(cause: unknown): void {
     for (const waiter of [...this.waiters]) waiter.failed(cause);
   }
+}
+
+/** By its shape: errors of the runtime may come from another realm. */
+function isError(cause: unknown): cause is Error {
+  return typeof cause === 'object' && cause !== null && 'message' in cause;
 }
 
 function closedError(): ClosedError {

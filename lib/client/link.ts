@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Client, connectivityState, type ChannelOptions } from '@grpc/grpc-js';
 import type { Clock, Timer } from '../core/index.js';
-import type { LinkId } from '../session/index.js';
+import { causeText, type LinkId } from '../session/index.js';
 import { lockServiceName, MAX_MESSAGE_BYTES } from '../rpc/index.js';
 import type { Target } from './client-options.js';
 import { credentialsFor, observed } from './credentials.js';
@@ -118,7 +118,7 @@ export class Link {
   /** The channel says only that it failed; a call on it, which cannot leave any more, says why. */
   private explainFailure(): void {
     const nothing = Buffer.alloc(0);
-    const call = this.client.makeUnaryRequest(
+    this.client.makeUnaryRequest(
       `/${lockServiceName}/-`,
       (bytes: Buffer) => bytes,
       (bytes: Buffer) => bytes,
@@ -128,12 +128,11 @@ export class Link {
         this.end(this.reason('cannot connect'));
       },
     );
-    call.cancel();
   }
 
   private reason(what: string): Error {
     const cause = this.failure;
-    const why = cause instanceof Error ? `: ${cause.message}` : '';
+    const why = cause === undefined ? '' : `: ${causeText(cause)}`;
     return new Error(`${what}: ${this.target.text}${why}`, cause === undefined ? undefined : { cause });
   }
 

@@ -67,7 +67,7 @@ export class SessionSlot {
       pause(clock, timeoutMs, (wake) => {
         void creation.then(wake);
         return interrupt(wake);
-      }).then(() => unsent(`no session within ${Math.ceil(timeoutMs)} ms`)),
+      }).then(() => late(timeoutMs)),
     ]);
   }
 
@@ -231,6 +231,10 @@ export function isSession(answer: SessionOrNot): answer is LiveSession {
 
 function unsent(problem: string): NoAnswer {
   return { kind: 'unsent', cause: new Error(problem) };
+}
+
+function late(timeoutMs: number): NoAnswer {
+  return { kind: 'unsent', late: true, cause: new Error(`no session within ${Math.ceil(timeoutMs)} ms`) };
 }
 
 function refusal(

@@ -39,7 +39,12 @@ export type CallOutcome<T> =
   | (Sent & { readonly kind: 'refused'; readonly refusal: Refusal })
   | (Sent & { readonly kind: 'failed'; readonly status: TransportStatus; readonly cause: unknown })
   /** No connection was up: the request never left. */
-  | { readonly kind: 'unsent'; readonly cause: unknown };
+  | {
+      readonly kind: 'unsent';
+      readonly cause: unknown;
+      /** Only the caller's own wait ended: what failed before says more. */
+      readonly late?: boolean;
+    };
 
 /** Every outcome but a success. */
 export type NoAnswer = Exclude<CallOutcome<never>, { kind: 'answered' }>;

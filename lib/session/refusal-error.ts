@@ -36,12 +36,15 @@ export function describeOutcome(outcome: NoAnswer): string {
     case 'refused':
       return `${outcome.refusal.code} ${quote(outcome.refusal.message)}`;
     case 'failed':
-      return `${outcome.status} ${quote(messageOf(outcome.cause))}`;
+      return `${outcome.status} ${quote(causeText(outcome.cause))}`;
     case 'unsent':
-      return messageOf(outcome.cause);
+      return causeText(outcome.cause);
   }
 }
 
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
+/** What a cause says of itself. By its shape: errors of the runtime may come from another realm. */
+export function causeText(cause: unknown): string {
+  const message =
+    typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause;
+  return typeof message === 'string' ? message : String(cause);
 }
