@@ -10,12 +10,12 @@ describe('sessions over the wire', () => {
     expect((await at.client.create({ leaseMs: 1_234n })).leaseMs).toBe(1_234n);
   });
 
-  it.each([0n, -1n, -(2n ** 63n)])('[K-043] lease_ms %s gets the default', async (leaseMs) => {
+  it.each([0n, -1n, -(2n ** 63n)])('[K-043] [B-005] lease_ms %s gets the default', async (leaseMs) => {
     expect((await at.client.create({ leaseMs })).leaseMs).toBe(8_000n);
   });
 
   it.each([60_001n, 2n ** 40n, 2n ** 63n - 1n])(
-    '[K-044] [K-070] lease_ms %s is lowered to the maximum, and the granted value reported',
+    '[K-044] [K-070] [B-005] lease_ms %s is lowered to the maximum, and the granted value reported',
     async (leaseMs) => {
       expect(await at.client.create({ leaseMs })).toMatchObject({ leaseMs: 60_000n });
     },
@@ -146,6 +146,21 @@ describe('sessions over the wire', () => {
     const { error } = await waiting;
     expect(error).toMatchObject({ status: 410, code: 'SESSION_GONE' });
     expect(error?.message).toContain('client_close');
+  });
+
+  it('[K-060] a session that ends as its wait is granted leaves no lock behind, in either order', async () => {
+    const { client, server } = at;
+    for (const closeFirst of [true, false]) {
+      const [holder, waiter] = [await client.session(), await client.session()];
+      const { token } = await client.acquire({ sessionId: holder });
+      const waiting = client.acquire({ sessionId: waiter });
+      await client.heartbeat(waiter);
+      const steps = [() => client.closeSession(waiter), () => client.release({ sessionId: holder, token })];
+      if (!closeFirst) steps.reverse();
+      await Promise.all(steps.map((step) => step()));
+      expect((await waiting).error?.code).toBe(closeFirst ? 'SESSION_GONE' : undefined);
+      expect(server.stats.locks).toBe(0);
+    }
   });
 
   it('[K-059] a wait outlives the lease it began under while heartbeats arrive, and is granted', async () => {

@@ -218,6 +218,21 @@ describe('klock.v1 over the wire', () => {
     await Promise.allSettled(calls.map((call) => call.answer));
   });
 
+  it('[B-028] a client may ping as often as ours does, and more, without being told to calm down', async () => {
+    const { connect } = await import('node:http2');
+    const session = connect(`http://${at.server.address}`);
+    await new Promise((resolve) => session.once('connect', resolve));
+    let calmed = 0;
+    session.on('goaway', () => (calmed += 1));
+    for (let ping = 0; ping < 50; ping++) {
+      await new Promise<void>((resolve, reject) =>
+        session.ping((error) => (error ? reject(error) : resolve())),
+      );
+    }
+    expect(calmed).toBe(0);
+    session.destroy();
+  });
+
   it('listens where it was told, and says so', () => {
     expect(at.server.address).toBe(`127.0.0.1:${at.server.port}`);
     new Client(at.server.address, credentials.createInsecure()).close();
