@@ -22,7 +22,7 @@ const ROOTS = {
   AuthenticateRequest: messages.AuthenticateRequest,
   AuthenticateResponse: messages.AuthenticateResponse,
   StatusResponse: messages.StatusResponse,
-} as const satisfies Record<string, Message<never>>;
+} as const;
 
 const SCALARS: Record<string, unknown> = {
   int64: 0x1234_5678_9abc_def0n,
@@ -43,9 +43,11 @@ function filled(type: protobuf.Type, depth = 0): Record<string, unknown> {
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Record<string, unknown>;
 }
 
+const long = protobuf.util.Long as unknown as { fromString(text: string): unknown };
+
 /** As protobufjs wants it: its 64-bit numbers are not bigints. */
 function forProtobuf(value: unknown): unknown {
-  if (typeof value === 'bigint') return protobuf.util.Long.fromString(value.toString());
+  if (typeof value === 'bigint') return long.fromString(value.toString());
   if (Array.isArray(value)) return value.map(forProtobuf);
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, forProtobuf(each)]));

@@ -197,10 +197,9 @@ export class QueuePlace implements SessionWaiter {
   private busy(look: Look, waits: boolean): undefined {
     // Asked to wait, and yet no entry was made: a guard stands there, the request was taken back before.
     if (waits) return this.give(() => this.settle?.resolve({ granted: false, conflict: true }));
-    const holder = ownerOf(look.ahead);
-    return this.give(() =>
-      this.settle?.resolve({ granted: false, ...(holder === undefined ? undefined : { holder }) }),
-    );
+    this.holder = ownerOf(look.ahead);
+    void this.refuse();
+    return undefined;
   }
 
   /** The entry is not there any more: with its lease, or deleted by somebody. */
@@ -235,9 +234,14 @@ export class QueuePlace implements SessionWaiter {
 
   /** Detached: nobody waits for it, and the session stays while it runs. */
   private cleanUp(): undefined {
-    if (this.copies > 0) void takeBack(this.store, this.session, this.seat, this.needsGuard);
+    if (this.leavesTraces) void takeBack(this.store, this.session, this.seat, this.needsGuard);
     this.session.leave(this);
     return undefined;
+  }
+
+  /** Whether the store has, or may still get, an entry of this request: not where it was asked once and answered no. */
+  private get leavesTraces(): boolean {
+    return this.copies > 0 && (this.request.waitMs > 0 || this.needsGuard);
   }
 
   /** A copy may still be under way: more were sent than were answered. */
@@ -247,34 +251,38 @@ export class QueuePlace implements SessionWaiter {
 
   private watchDeadline(): void {
     if (this.request.waitMs === Infinity || this.request.waitMs === 0) return;
-    this.deadline = this.store.clock.after(this.waitLeftMs(), () => void this.timeOut(), { keepAlive: true });
+    this.deadline = this.store.clock.after(this.waitLeftMs(), () => void this.refuse(), { keepAlive: true });
   }
 
-  /** The wait is over: a definite no, but only once the store has confirmed that nothing is left of the request. */
-  private async timeOut(): Promise<void> {
+  /** A definite no, but only once the store has confirmed that nothing is or can be left of the request. */
+  private async refuse(): Promise<void> {
     if (this.over) return;
-    const { answered, holder, store, session } = this;
-    const { key } = this.request;
+    const { answered, holder } = this;
     this.end();
-    const grace = graceMs(store.calls.timeoutMs);
-    const late = new Promise<'late'>((resolve) => {
-      this.deadline = store.clock.after(grace, () => resolve('late'), { keepAlive: true });
-    });
-    const cleaned =
-      this.copies === 0 ? Promise.resolve(true) : takeBack(store, session, this.seat, this.needsGuard);
-    session.leave(this);
-    const sure = (await Promise.race([cleaned, late])) === true;
-    this.deadline?.cancel();
+    if (!this.leavesTraces) this.session.leave(this);
+    const sure = !this.leavesTraces || (await this.takenBackInTime());
     if (sure && answered) {
       this.settle?.resolve({ granted: false, ...(holder === undefined ? undefined : { holder }) });
       return;
     }
+    const { key } = this.request;
+    const silence = new Unanswered(undefined);
     this.settle?.reject(
-      storeError(new Unanswered(undefined), `${formatKey(key)} was waited for`, {
-        key,
-        operation: 'acquire',
-      }),
+      storeError(silence, `${formatKey(key)} was waited for`, { key, operation: 'acquire' }),
     );
+  }
+
+  /** The clean-up goes on behind where it takes longer than the grace. */
+  private async takenBackInTime(): Promise<boolean> {
+    const { clock, calls } = this.store;
+    const late = new Promise<false>((resolve) => {
+      this.deadline = clock.after(graceMs(calls.timeoutMs), () => resolve(false), { keepAlive: true });
+    });
+    const cleaned = takeBack(this.store, this.session, this.seat, this.needsGuard);
+    this.session.leave(this);
+    const sure = await Promise.race([cleaned, late]);
+    this.deadline?.cancel();
+    return sure;
   }
 
   private waitLeftMs(): number {

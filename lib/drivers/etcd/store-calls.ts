@@ -80,7 +80,7 @@ export class StoreCalls {
       if (!(outcome instanceof CallError)) return outcome;
       last = outcome;
       // Nobody was slow: the token was over, as tokens are from time to time.
-      const atOnce = !loggedInAgain && failureKind(outcome) === 'login';
+      const atOnce: boolean = !loggedInAgain && failureKind(outcome) === 'login';
       loggedInAgain ||= atOnce;
       if (!atOnce) await this.pause(attempt, endMs);
     }

@@ -1,0 +1,3 @@
+import { etcdContract } from './etcd-contract.js';
+
+etcdContract(3);
