@@ -7,8 +7,8 @@ export interface ErrorStatus {
   /** gRPC status number. */
   readonly grpc: number;
   readonly message: string;
-  /** Whether `Retry-After` makes sense. */
-  readonly retry: boolean;
+  /** Whole seconds after which asking again makes sense: the `Retry-After` of HTTP. Undefined where it makes none. */
+  readonly retryAfterS?: number;
 }
 
 const CANCELLED = 1;
@@ -23,13 +23,16 @@ const STALE = 'The request acts under a lock that is not held any more';
 const DOWN = 'The lock service is not available';
 const INTERNAL = 'Internal server error';
 
-function status(http: number | undefined, grpc: number, message: string, retry = false): ErrorStatus {
-  return { http, grpc, message, retry };
+/** Locks are held for moments, and a lock service that restarts is back in seconds. */
+const SOON_S = 1;
+
+function status(http: number | undefined, grpc: number, message: string, retryAfterS?: number): ErrorStatus {
+  return { http, grpc, message, ...(retryAfterS === undefined ? undefined : { retryAfterS }) };
 }
 
 /** The mapping of design.md, "Errors". */
 export const ERROR_STATUS: Readonly<Record<LockErrorCode, ErrorStatus>> = {
-  LOCK_TIMEOUT: status(423, ABORTED, BUSY, true),
+  LOCK_TIMEOUT: status(423, ABORTED, BUSY, SOON_S),
   LOCK_ABORTED: status(undefined, CANCELLED, 'The wait for the lock was cancelled'),
   LOCK_LOST: status(409, ABORTED, LOST),
   LOCK_NOT_HELD: status(409, FAILED_PRECONDITION, STALE),
@@ -37,20 +40,32 @@ export const ERROR_STATUS: Readonly<Record<LockErrorCode, ErrorStatus>> = {
   LOCK_REENTRY: status(500, FAILED_PRECONDITION, INTERNAL),
   DEADLOCK: status(409, ABORTED, 'The request waited for another one that waited for it'),
   STALE_FENCE: status(409, FAILED_PRECONDITION, STALE),
-  LOCK_UNAVAILABLE: status(503, UNAVAILABLE, DOWN, true),
+  LOCK_UNAVAILABLE: status(503, UNAVAILABLE, DOWN, SOON_S),
   BACKEND_MISCONFIGURED: status(500, FAILED_PRECONDITION, INTERNAL),
   BACKEND_STATE: status(500, FAILED_PRECONDITION, INTERNAL),
   INVALID_KEY: status(500, INVALID_ARGUMENT, INTERNAL),
   KEY_UNRESOLVED: status(500, INVALID_ARGUMENT, INTERNAL),
   INVALID_OPTION: status(500, INVALID_ARGUMENT, INTERNAL),
   UNSUPPORTED_TARGET: status(500, INVALID_ARGUMENT, INTERNAL),
-  CLOSED: status(503, UNAVAILABLE, DOWN, true),
+  CLOSED: status(503, UNAVAILABLE, DOWN, SOON_S),
   NOT_INITIALIZED: status(500, FAILED_PRECONDITION, INTERNAL),
 };
 
 /** A key that could not be made from what the client sent. */
-export const BAD_REQUEST_KEY: ErrorStatus = status(
+const BAD_REQUEST_KEY: ErrorStatus = status(
   400,
   INVALID_ARGUMENT,
   'The request lacks a value that names what is to be locked',
 );
+
+/** A fence the client should have sent, or sent in no form anybody writes. */
+const BAD_REQUEST_FENCE: ErrorStatus = status(
+  400,
+  INVALID_ARGUMENT,
+  'The request carries no readable fence for what it acts on',
+);
+
+/** The answer to an error about what the client sent. */
+export function badRequest(code: LockErrorCode): ErrorStatus {
+  return code === 'INVALID_OPTION' ? BAD_REQUEST_FENCE : BAD_REQUEST_KEY;
+}

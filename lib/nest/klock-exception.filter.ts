@@ -1,12 +1,10 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import { throwError } from 'rxjs';
 import { isLockError, type LockError } from '../core/index.js';
-import { BAD_REQUEST_KEY, ERROR_STATUS, type ErrorStatus } from './error-status.js';
+import { ERROR_STATUS, badRequest, type ErrorStatus } from './error-status.js';
 import { answer, setHeader, type HttpResponse } from './http-response.js';
 import { isFromRequest } from './request-key.js';
 
-/** Seconds a client is asked to wait before it tries again. */
-const RETRY_AFTER_S = '1';
 const INTERNAL_ERROR = 500;
 
 /** Matches lock errors of this and any other copy of the package: Nest asks `exception instanceof` what is given to `@Catch`. */
@@ -24,8 +22,8 @@ interface SocketClient {
 
 /**
  * Answers lock errors with the status that fits: HTTP 423 with `Retry-After` for a busy key, 409 for a lost lock, 503 for
- * a store that is down, 400 where a key could not be made from the request; gRPC codes likewise. Keys, holders and
- * messages of the error are not shown to the client. Every other exception is left alone.
+ * a store that is down, 400 where a key could not be made from the request; gRPC codes, WebSocket exceptions and GraphQL
+ * errors likewise. Keys, holders and messages of the error are not shown to the client. Every other exception is left alone.
  * Register it for the application: `{ provide: APP_FILTER, useClass: KlockExceptionFilter }`; to change an answer,
  * extend it and override {@link statusOf}.
  */
@@ -42,8 +40,8 @@ export class KlockExceptionFilter implements ExceptionFilter<LockError> {
       case 'ws':
         return answerSocket(host.switchToWs().getClient(), status, error);
       case 'graphql':
-        return Object.assign(error, { extensions: { code: error.code } });
-      default:
+        throw graphqlError(status, error);
+      case 'rpc':
         // A number as code is what the gRPC transport sends as its status; other transports send the object.
         return throwError(() => ({
           code: status.grpc,
@@ -51,24 +49,33 @@ export class KlockExceptionFilter implements ExceptionFilter<LockError> {
           status: 'error',
           error: error.code,
         }));
+      default:
+        // A context of some other library, which knows best what to make of an error.
+        throw error;
     }
   }
 
   /** The answer to one error. */
   protected statusOf(error: LockError): ErrorStatus {
-    return isFromRequest(error) ? BAD_REQUEST_KEY : ERROR_STATUS[error.code];
+    return isFromRequest(error) ? badRequest(error.code) : ERROR_STATUS[error.code];
   }
 }
 
 function answerHttp(response: HttpResponse, status: ErrorStatus, error: LockError): void {
   const statusCode = status.http ?? INTERNAL_ERROR;
-  if (status.retry) setHeader(response, 'Retry-After', RETRY_AFTER_S);
+  if (status.retryAfterS !== undefined) setHeader(response, 'Retry-After', String(status.retryAfterS));
   const message = status.http === undefined ? 'Internal server error' : status.message;
   answer(response, statusCode, {
     statusCode,
     message,
     code: statusCode === INTERNAL_ERROR ? undefined : error.code,
   });
+}
+
+/** What GraphQL servers make an entry of `errors` of: they take `extensions` from the error that was thrown. */
+function graphqlError({ message, retryAfterS }: ErrorStatus, { code }: LockError): Error {
+  const extensions = { code, ...(retryAfterS === undefined ? undefined : { retryAfterS }) };
+  return Object.assign(new Error(message), { extensions });
 }
 
 function answerSocket(client: SocketClient, status: ErrorStatus, error: LockError): void {

@@ -1,0 +1,72 @@
+/* eslint-disable @typescript-eslint/require-await -- decorated methods are async, awaiting or not */
+import { Controller, Get, Injectable, Module, type INestApplication, type Type } from '@nestjs/common';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import {
+  KlockExceptionFilter,
+  KlockModule,
+  Locked,
+  getKlockToken,
+  isLockError,
+  type ErrorStatus,
+  type Klock,
+  type LockError,
+} from 'klock';
+
+@Controller()
+class Seats {
+  @Get('seat')
+  @Locked('seat', { waitMs: 0 })
+  async seat(): Promise<string> {
+    return 'yours';
+  }
+}
+
+/** An application with its own mind about busy keys; all other answers stay. */
+@Injectable()
+class Impatient extends KlockExceptionFilter {
+  protected override statusOf(error: LockError): ErrorStatus {
+    const usual = super.statusOf(error);
+    if (!isLockError(error, 'LOCK_TIMEOUT')) return usual;
+    return { ...usual, http: 429, message: 'Come back later', retryAfterS: 7 };
+  }
+}
+
+async function listen(filter: Type, adapter: ExpressAdapter | FastifyAdapter): Promise<INestApplication> {
+  @Module({
+    imports: [KlockModule.forRoot({ driver: 'memory' })],
+    controllers: [Seats],
+    providers: [{ provide: APP_FILTER, useClass: filter }],
+  })
+  class App {}
+  const app = await NestFactory.create(App, adapter, { logger: false, forceCloseConnections: true });
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
+
+async function answerOf(app: INestApplication): Promise<unknown[]> {
+  const response = await fetch(`${await app.getUrl()}/seat`, { headers: { connection: 'close' } });
+  const { message } = (await response.json()) as { message: string };
+  return [response.status, response.headers.get('retry-after'), message];
+}
+
+describe.each([
+  ['Express', () => new ExpressAdapter()],
+  ['Fastify', () => new FastifyAdapter()],
+] as const)('the answers of an application over %s', (_, adapter) => {
+  it('[B-064] can be changed by a filter of its own, beside another application that keeps the usual ones', async () => {
+    const apps = await Promise.all([listen(Impatient, adapter()), listen(KlockExceptionFilter, adapter())]);
+    try {
+      const [own, usual] = apps as [INestApplication, INestApplication];
+      for (const app of apps) await app.get<Klock>(getKlockToken()).acquire('seat');
+      expect(await answerOf(own)).toEqual([429, '7', 'Come back later']);
+      expect(await answerOf(usual)).toEqual([423, '1', 'The resource is locked by somebody else']);
+      // A request after shutdown began is told that the service is not there, not that it is busy.
+      await own.get<Klock>(getKlockToken()).close();
+      expect((await answerOf(own))[0]).toBe(503);
+    } finally {
+      await Promise.all(apps.map((app) => app.close()));
+    }
+  });
+});
