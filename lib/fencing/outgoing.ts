@@ -4,7 +4,7 @@ import { MAX_FENCE_ENTRIES } from './limits.js';
 import { proofOf, proofsInFlow, type FenceSource } from './proof-of.js';
 
 /** `{}`, or an object with the one header. */
-export type FenceHeaders = Readonly<Partial<Record<typeof FENCE_HEADER, string>>>;
+export type FenceHeaders = Readonly<Record<string, string>>;
 
 /** Anything headers are set on by name: `Headers`, gRPC `Metadata`, `AxiosHeaders`, a Node request through `setHeader`. */
 export interface FenceCarrier {

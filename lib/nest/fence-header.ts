@@ -1,26 +1,22 @@
-import type { LockKey } from '../core/index.js';
+import { fenceProofOf, type FenceProof } from '../core/index.js';
+import { FENCE_HEADER, MAX_FENCE_HEADER_LENGTH, formatFenceHeader } from '../fencing/index.js';
 import type { GrantedLock } from './lock-slot.js';
 
-/** Response header that carries the fence of the lock a request ran under. */
-export const FENCE_HEADER = 'Klock-Fence';
+export { FENCE_HEADER };
 
-/** `42; key="tenant-1/invoice-7"; store="memory:1"`; several locks are separated by commas. Always ASCII. */
+/** Room for the commas between entries. */
+const SEPARATOR_LENGTH = 2;
+
+/**
+ * The locks of a request as `Klock-Fence` of its response, with the keys of their grants. What does not fit is left out from
+ * the end: a response must not fail over it.
+ */
 export function fenceHeader(granted: readonly GrantedLock[]): string {
-  return granted
-    .map(({ lock, store }) => `${lock.fence}; key="${headerKey(lock.key)}"; store="${headerText(store)}"`)
-    .join(', ');
+  let room = MAX_FENCE_HEADER_LENGTH;
+  const entries = granted.map((lock) => formatFenceHeader([proofOfGrant(lock)]));
+  return entries.filter((entry) => (room -= entry.length + SEPARATOR_LENGTH) >= 0).join(', ');
 }
 
-/** Segments joined by `/`, their own `/` escaped, so that different keys never read the same. */
-function headerKey(key: LockKey): string {
-  return key.map((segment) => headerText(segment).replaceAll('/', '%2F')).join('/');
-}
-
-/** Percent-escapes what a quoted header value cannot carry, and `%` itself. */
-function headerText(text: string): string {
-  return text.replace(/[^\x20-\x7e]|["%\\]/gu, (character) =>
-    [...Buffer.from(character)]
-      .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
-      .join(''),
-  );
+function proofOfGrant({ lock, store }: GrantedLock): FenceProof {
+  return fenceProofOf(lock) ?? { fence: lock.fence, key: lock.key, store };
 }

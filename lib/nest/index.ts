@@ -1,6 +1,11 @@
+export type { FenceProof } from '../core/index.js';
 export { CurrentFence, CurrentLock } from './current-lock.decorator.js';
 export type { ErrorStatus } from './error-status.js';
+export { FenceGuard } from './fence-guard.js';
 export { FENCE_HEADER } from './fence-header.js';
+export { FenceModule } from './fence-module.js';
+export type { FenceModuleAsyncOptions, FenceModuleOptions } from './fence-options.js';
+export { Fenced } from './fenced.decorator.js';
 export { KlockExceptionFilter } from './klock-exception.filter.js';
 export { KlockInterceptor } from './klock.interceptor.js';
 export { KlockModule } from './klock.module.js';
@@ -15,4 +20,9 @@ export type {
   UrlBackend,
 } from './backend-options.js';
 export type { KlockFeatureOptions, KlockModuleAsyncOptions, KlockModuleOptions } from './module-options.js';
+export {
+  RequiresLock,
+  type RequiresLockDecorator,
+  type RequiresLockOptions,
+} from './requires-lock.decorator.js';
 export { InjectKlock, getKlockToken } from './tokens.js';

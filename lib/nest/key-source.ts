@@ -8,12 +8,13 @@ export type KeyOf = (args: readonly unknown[]) => LockKey;
 type KeyFunction = (...args: unknown[]) => unknown;
 
 /**
- * Reads the key arguments of `@Locked`: a function, or one or two templates, with the options behind them.
+ * Reads the key arguments of `@Locked` and its like: a function, or one or two templates, with the options behind them.
  * @throws InvalidKeyError, InvalidOptionError naming the method.
  */
 export function readArguments(
   args: readonly unknown[],
   where: string,
+  decorator = '@Locked',
 ): { readonly keyOf: KeyOf; readonly options: unknown } {
   const [first, second, third] = args;
   const hasL2 = typeof second === 'string';
@@ -21,7 +22,7 @@ export function readArguments(
   const surplus = args.length - (hasL2 ? 3 : 2);
   if (surplus > 0) {
     throw new InvalidOptionError(
-      `@Locked on ${where} takes a key function, or one or two key templates, then options`,
+      `${decorator} on ${where} takes a key function, or one or two key templates, then options`,
       {
         option: 'options',
         value: args[args.length - 1],

@@ -13,7 +13,8 @@ import { openSlot, runWithSlot } from './lock-slot.js';
 @Injectable()
 export class KlockInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const slot = openSlot(context, (granted) => {
+    const slot = openSlot(context);
+    slot.listen((granted) => {
       // Not on this interceptor's way back: the handler may have written its first bytes by then.
       if (context.getType() !== 'http') return;
       setHeader(context.switchToHttp().getResponse<HttpResponse>(), FENCE_HEADER, fenceHeader(granted));

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExecutionContext } from '@nestjs/common';
-import type { LockHandle } from '../core/index.js';
+import type { FenceProof, LockHandle } from '../core/index.js';
 
 /** One lock a request was granted. */
 export interface GrantedLock {
@@ -17,6 +17,8 @@ export interface KlockSlot {
   readonly fence: bigint | undefined;
   /** All locks granted in this request, in order; at most 16 are kept. */
   readonly granted: readonly GrantedLock[];
+  /** The fence the request came with, once `@Fenced` has accepted it. */
+  readonly accepted: FenceProof | undefined;
 }
 
 /** A request that takes more locks than this has no use for a list of them, and its header would grow without bound. */
@@ -30,8 +32,15 @@ const BRAND = Symbol.for('klock.nest.slot.v1');
 export class LockSlot implements KlockSlot {
   readonly granted: GrantedLock[] = [];
   readonly [BRAND] = true;
+  accepted: FenceProof | undefined;
+  /** What accepted it: the rule of one handler. */
+  acceptedBy: object | undefined;
+  private onGrant: OnGrant | undefined;
 
-  constructor(private readonly onGrant: OnGrant) {}
+  /** Guards open a slot before there is anybody to listen. */
+  listen(onGrant: OnGrant): void {
+    this.onGrant ??= onGrant;
+  }
 
   get lock(): LockHandle | undefined {
     return this.granted[0]?.lock;
@@ -44,7 +53,7 @@ export class LockSlot implements KlockSlot {
   fill(granted: GrantedLock): void {
     if (this.granted.length === MAX_GRANTED) return;
     this.granted.push(granted);
-    this.onGrant(this.granted);
+    this.onGrant?.(this.granted);
   }
 }
 
@@ -67,17 +76,22 @@ function candidate(context: ExecutionContext): unknown {
   }
 }
 
-/** The slot of the call an execution context stands for; undefined where `KlockInterceptor` has not opened one. */
+/** The slot of the call an execution context stands for; undefined where neither `KlockInterceptor` nor `@Fenced` has opened one. */
 export function lockSlot(context: ExecutionContext): KlockSlot | undefined {
+  return slotOf(context);
+}
+
+/** The same with what only klock itself reads. */
+export function slotOf(context: ExecutionContext): LockSlot | undefined {
   const { klock } = holderOf(context);
   return isSlot(klock) ? klock : undefined;
 }
 
 /** Opens the slot, or returns the one that is open. */
-export function openSlot(context: ExecutionContext, onGrant: OnGrant): LockSlot {
+export function openSlot(context: ExecutionContext): LockSlot {
   const holder = holderOf(context);
   if (isSlot(holder.klock)) return holder.klock;
-  const slot = new LockSlot(onGrant);
+  const slot = new LockSlot();
   holder.klock = slot;
   return slot;
 }

@@ -12,11 +12,15 @@ type Metadata = typeof Reflect & { hasMetadata?(key: string, target: object): bo
 
 /** Notes on a key error that the key was made from a request: the client's mistake, not the program's. */
 export function noteOrigin(error: unknown, prototype: object, name: string | symbol): void {
-  if (typeof error !== 'object' || error === null || !isHandler(prototype, name)) return;
-  Object.defineProperty(error, FROM_REQUEST, { value: true, enumerable: false });
+  if (typeof error === 'object' && error !== null && isHandler(prototype, name)) markFromRequest(error);
 }
 
-/** Whether a key error came from what a client sent. */
+/** Notes that an error is about what a client sent. */
+export function markFromRequest<E extends object>(error: E): E {
+  return Object.defineProperty(error, FROM_REQUEST, { value: true, enumerable: false });
+}
+
+/** Whether an error is about what a client sent. */
 export function isFromRequest(error: object): boolean {
   return FROM_REQUEST in error;
 }

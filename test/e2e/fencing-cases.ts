@@ -1,5 +1,5 @@
-import { isLockError, keysConflict, type FenceProof, type LockKey, type StaleFenceError } from 'klock/core';
-import type { FenceStore, FenceStoreOptions } from 'klock/fencing';
+import { isLockError, type LockKey, type StaleFenceError } from 'klock/core';
+import type { FenceProof, FenceStore, FenceStoreOptions } from 'klock/fencing';
 
 export const STORE = 'klock:lock-1:8080';
 
@@ -22,12 +22,17 @@ export class Oracle {
   private readonly accepted: FenceProof[] = [];
 
   allows({ fence, key }: FenceProof): boolean {
-    return this.accepted.every((write) => !keysConflict(write.key, key) || write.fence <= fence);
+    return this.accepted.every((write) => !conflict(write.key, key) || write.fence <= fence);
   }
 
   note(write: FenceProof): void {
     this.accepted.push(write);
   }
+}
+
+/** The same L1, unless both are L2 and different. */
+function conflict(a: LockKey, b: LockKey): boolean {
+  return a[0] === b[0] && (a.length === 1 || b.length === 1 || a[1] === b[1]);
 }
 
 /** A small generator of its own, so that a seed means the same everywhere. */

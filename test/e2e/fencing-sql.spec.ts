@@ -1,6 +1,12 @@
 import pg from 'pg';
-import { fenceTable, fencedRow, sqlFenceStore, type FenceStore, type FenceStoreOptions } from 'klock/fencing';
-import type { FenceProof } from 'klock/core';
+import {
+  fenceTable,
+  fencedRow,
+  sqlFenceStore,
+  type FenceProof,
+  type FenceStore,
+  type FenceStoreOptions,
+} from 'klock/fencing';
 import { startPostgres, type PostgresServer } from '../support/services/index.js';
 import {
   Oracle,
