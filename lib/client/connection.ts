@@ -3,8 +3,8 @@ import { backoffMs, type BackoffRule } from '../session/index.js';
 import type { Target } from './client-options.js';
 import { Link, type LinkListener, type LinkSettings } from './link.js';
 
-/** A call that times out although nothing was heard for this long speaks for a dead connection, not for a busy server. */
-const MIN_SILENCE_MS = 250;
+/** Calls that go unanswered for this long with nothing else heard speak for a dead connection, not for a slow one. */
+const SILENCE_MS = 1_000;
 const FIRST_BACKOFF_MS = 50;
 /** Longest pause between two attempts to connect: far below a lease, or a server that is back is met too late (case B-028). */
 const LONGEST_BACKOFF_MS = 1_000;
@@ -60,10 +60,14 @@ export class Connection implements LinkListener {
     return this.current ?? this.wait(timeoutMs);
   }
 
-  /** A call on this link was not answered within `waitedMs`: if nothing else was heard since it was sent, the link is dead. */
-  unanswered(link: Link, sentAtMs: number, waitedMs: number): void {
-    if (waitedMs < MIN_SILENCE_MS || link.heardAtMs > sentAtMs) return;
-    link.declareDead(new Error(`${link.target.text} was silent for ${Math.round(waitedMs)} ms`));
+  /** A call on this link was given up unanswered. */
+  unanswered(link: Link, sentAtMs: number): void {
+    if (link.heardAtMs > sentAtMs) return;
+    const before = link.silentSinceMs;
+    link.silentSinceMs = before !== undefined && before > link.heardAtMs ? before : sentAtMs;
+    const silentMs = this.clock.monoMs() - link.silentSinceMs;
+    if (silentMs >= SILENCE_MS)
+      link.declareDead(new Error(`${link.target.text} was silent for ${Math.round(silentMs)} ms`));
   }
 
   /** Ends the link; calls under way end as unavailable. A later call connects again. */

@@ -39,6 +39,8 @@ export class Link {
   private failure: unknown;
   /** Monotonic time when something was last received. */
   heardAtMs: number;
+  /** When the first call was sent that went unanswered with nothing heard since. */
+  silentSinceMs: number | undefined;
 
   constructor(
     readonly id: LinkId,

@@ -54,7 +54,7 @@ export function sendUnary<Q, R extends WireReply>(
   const timer = clock.after(timeoutMs, () => {
     failed('DEADLINE_EXCEEDED', new Error(`${method.originalName} was not answered within ${timeoutMs} ms`));
     call?.cancel();
-    connection.unanswered(link, sentAt.monoMs, timeoutMs);
+    connection.unanswered(link, sentAt.monoMs);
   });
   const answered = (error: ServiceError | null, reply?: R): void => {
     timer.cancel();

@@ -43,15 +43,18 @@ describe('a release over the wire', () => {
     ['a rate limit', () => new Status(status.RESOURCE_EXHAUSTED)],
     ['INTERNAL', (server) => server.refuse('INTERNAL')],
     ['Internal of a proxy', () => new Status(status.INTERNAL)],
-  ])('[K-191] is repeated with the same id after %s until it succeeds', async (_, answer) => {
-    const server = await bench.server();
-    server.on('Release', (__, { nth, usual }) => (nth < 4 ? (answer(server) as Status) : usual()));
-    const { klock } = bench.rig(server.url);
-    const lock = await klock.acquire('a');
-    expect(await lock.release({ timeoutMs: 5_000 })).toBe('released');
-    expect(server.seen('Release')).toHaveLength(4);
-    expect(releaseIds(server).size).toBe(1);
-  });
+  ])(
+    '[K-191] [K-192] is repeated with the same id, after growing pauses, after %s until it succeeds',
+    async (_, answer) => {
+      const server = await bench.server();
+      server.on('Release', (__, { nth, usual }) => (nth < 4 ? (answer(server) as Status) : usual()));
+      const { klock } = bench.rig(server.url);
+      const lock = await klock.acquire('a');
+      expect(await lock.release({ timeoutMs: 5_000 })).toBe('released');
+      expect(server.seen('Release')).toHaveLength(4);
+      expect(releaseIds(server).size).toBe(1);
+    },
+  );
 
   it('[K-193] [B-018] succeeds although the reply of the first attempt was lost', async () => {
     const server = await bench.server();
@@ -87,7 +90,7 @@ describe('a release over the wire', () => {
     expect((await klock.acquire('a')).held).toBe(true);
   });
 
-  it('[B-018] is unknown within its own time when the server stays away, and the session is let go with the lease', async () => {
+  it('[K-192] [B-018] is unknown within its own time when the server stays away, and the session is let go with the lease', async () => {
     const clock = new FakeClock();
     const server = await bench.server();
     const { klock, lost } = bench.rig(server.url, {
@@ -136,7 +139,7 @@ describe('a release over the wire', () => {
   });
 
   it.each(['LOCK_NOT_FOUND', 'SESSION_GONE', 'SESSION_NOT_FOUND', 'SERVER_INSTANCE_MISMATCH'] as const)(
-    '[K-194] [K-192] reports %s about its own token as lost, not as an error',
+    '[K-194] reports %s about its own token as lost, not as an error',
     async (code) => {
       const server = await bench.server();
       server.on('Release', () => server.refuse(code));
