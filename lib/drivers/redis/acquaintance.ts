@@ -6,7 +6,7 @@ import {
   type Timer,
 } from '../../core/index.js';
 import type { Answer } from './answer.js';
-import { probeOperation, type ProbeResult } from './operations.js';
+import { probeQuestion, type ProbeResult } from './operations.js';
 import type { ResolvedRedisOptions } from './redis-options.js';
 import type { ScriptCalls } from './script-calls.js';
 import { judgeStore } from './store-checks.js';
@@ -70,7 +70,7 @@ export class Acquaintance {
     deadlineMs: number,
     facts: LockErrorFacts,
   ): Promise<Answer<ProbeResult>> {
-    const answer = await this.calls.ask(probeOperation(tree, facts), deadlineMs);
+    const answer = await this.calls.ask(probeQuestion(tree, facts), deadlineMs);
     if (answer.type !== 'answered') return answer;
     const { refused, warnings } = judgeStore(answer.value, node, this.options, facts);
     for (const [code, message] of warnings) this.warnOnce(code, message);

@@ -2,21 +2,24 @@ import {
   LockUnavailableError,
   abortedError,
   formatKey,
-  onAbort,
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
   type LockError,
   type LockErrorFacts,
+  type Timer,
 } from '../../core/index.js';
+import type { Abortable } from './abort-watch.js';
 import type { Answer, Failure } from './answer.js';
 import { treeName } from './key-names.js';
-import { acquireOperation, type AcquireResult, type Sending } from './operations.js';
+import { readAcquire, type AcquireResult, type Operation, type Sending } from './operations.js';
 import { backoffMs } from './pause.js';
 import { RedisGrant } from './redis-grant.js';
+import type { ReplicaOptions } from './redis-options.js';
 import type { RedisSession } from './redis-session.js';
-import { withdraw } from './release-call.js';
+import { ReleaseCall } from './release-call.js';
 import { Sendings } from './sendings.js';
+import type { Sleeper } from './waiting-room.js';
 
 /** What a call may take beyond its `waitMs`: time for the last answer (design D8 has 1 s; the rest is for the caller). */
 const GRACE_MS = 900;
@@ -26,29 +29,35 @@ const CHECK_MS = 1_000;
 const EXPIRY_SLACK_MS = 2;
 /** Answers `expired` in a row after which the clocks cannot be understood. */
 const MAX_EXPIRED = 5;
-/** Fences reserved by a grant: one, until hand-over inside the process (design D13) asks for more. */
-const SPAN = 1;
 
 type Outcome = DriverGrant | DriverBusy;
 type Granted = Extract<AcquireResult, { type: 'granted' }>;
 
 /** One acquire, for its whole life: asks, stands in line, is woken, asks again, and takes itself back (design D4). */
-export class AcquireCall {
-  private readonly tree: string;
+export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper {
+  readonly name = 'acquire';
+  readonly tree: string;
+  readonly l2: string;
+  readonly meta: string;
+  readonly facts: LockErrorFacts;
+  readonly read = readAcquire;
   private readonly token: string;
-  private readonly facts: LockErrorFacts;
   private readonly sendings = new Sendings();
   private readonly endMs: number;
   private readonly marginMs: number;
-  private arrival = '';
+  private arrival = '0';
   private queued = false;
+  /** Nobody wants it any more, or it is settled. */
   private over = false;
   private failures = 0;
   private expired = 0;
+  /** A message came while it was asking. */
   private woken = false;
+  private timer: Timer | undefined;
   /** Granted, not yet handed out. */
   private grant: RedisGrant | undefined;
-  private alarm: (() => void) | undefined;
+  private resolve: (outcome: Outcome) => void = () => undefined;
+  private reject: (error: Error) => void = () => undefined;
 
   constructor(
     private readonly session: RedisSession,
@@ -57,6 +66,8 @@ export class AcquireCall {
     const { host, options } = session;
     this.tree = treeName(options.prefix, request.key[0]);
     this.token = `lk_${host.random.id()}`;
+    this.l2 = request.key[1] ?? '';
+    this.meta = request.metadata === undefined ? '' : JSON.stringify(request.metadata);
     this.facts = { key: request.key, operation: 'acquire' };
     this.endMs = this.nowMs + request.waitMs;
     this.marginMs = host.settings.marginMs(request.ttlMs);
@@ -67,95 +78,84 @@ export class AcquireCall {
     const { signal, key } = this.request;
     if (signal?.aborted === true) return Promise.reject(abortedError(key, signal.reason));
     return new Promise<Outcome>((resolve, reject) => {
-      const abort = onAbort(signal, (reason) => {
-        this.end();
-        reject(abortedError(key, reason));
-      });
-      // From here on nothing but this callback hands the outcome out, and an abort before it has taken it back.
-      const deliver = (settle: () => void): void => {
-        abort[Symbol.dispose]();
-        settle();
-      };
-      this.askUntilAnswered().then(
-        (outcome) => deliver(() => resolve(outcome)),
-        (error: Error) => deliver(() => reject(error)),
-      );
+      this.resolve = resolve;
+      this.reject = reject;
+      if (signal !== undefined) this.session.aborts.on(signal, this);
+      this.attempt();
     });
+  }
+
+  /** A message: asks now, or right after the question that is under way. */
+  wake(): void {
+    this.woken = true;
+    if (this.timer !== undefined) this.wakeUp();
+  }
+
+  aborted(reason: unknown): void {
+    this.fail(abortedError(this.request.key, reason));
+  }
+
+  isWanted(): boolean {
+    return !this.over;
+  }
+
+  words(sending: Sending): string {
+    const { requestId, ttlMs, span = 1 } = this.request;
+    const mode = sending.sentAt.monoMs < this.endMs ? 'queue' : 'leave';
+    this.sendings.sent(sending);
+    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span} ${requestId} ${this.token}`;
+  }
+
+  settled(answer: Answer<AcquireResult>): void {
+    if (answer.type === 'answered' || answer.type === 'refused') this.sendings.answered();
+    // Aborted meanwhile: what was granted is being taken back already.
+    if (this.over) return;
+    try {
+      if (answer.type === 'answered') this.answered(answer.value, answer.sending);
+      else this.failed(answer);
+    } catch (error) {
+      this.fail(error as Error);
+    }
   }
 
   private get nowMs(): number {
     return this.session.host.clock.monoMs();
   }
 
-  private async askUntilAnswered(): Promise<Outcome> {
-    try {
-      for (;;) {
-        const outcome = await this.attempt();
-        if (outcome !== undefined) return outcome;
-        if (this.over) return { granted: false };
-      }
-    } catch (error) {
-      this.end();
-      throw error;
-    } finally {
-      this.session.waiting.leave(this.request.requestId);
-    }
+  /** Hands the outcome out; whatever comes later finds it over. */
+  private settle(outcome: Outcome): void {
+    if (this.over) return;
+    this.leave();
+    this.resolve(outcome);
   }
 
-  /** One question and what follows from its answer; undefined: another one is needed, now. */
-  private async attempt(): Promise<Outcome | undefined> {
-    const mode = this.nowMs < this.endMs ? 'queue' : 'leave';
-    const answer = await this.ask(mode);
-    // Aborted meanwhile: what was granted is being taken back already.
-    if (this.over) return undefined;
-    if (answer.type !== 'answered') return await this.failed(answer);
-    this.failures = 0;
-    const { value, sending } = answer;
-    if (value.type !== 'expired') this.expired = 0;
-    switch (value.type) {
-      case 'granted':
-        return await this.granted(value, sending);
-      case 'busy':
-        return this.busy(value.holder);
-      case 'gone':
-        return { granted: false, conflict: true };
-      case 'expired':
-        return this.executedLate();
-      case 'queued':
-        this.arrival = value.arrival;
-        return await this.sleep(value.askAgainMs);
-    }
+  /** Ends without a lock, and takes back what Redis may know of it. */
+  private fail(error: Error): void {
+    if (this.over) return;
+    this.leave();
+    this.takeBack();
+    this.reject(error);
   }
 
-  private async ask(mode: 'queue' | 'leave'): Promise<Answer<AcquireResult>> {
+  private leave(): void {
+    this.over = true;
+    this.timer?.cancel();
+    this.timer = undefined;
+    this.session.waiting.leave(this.request.requestId);
+    const { signal } = this.request;
+    if (signal !== undefined) this.session.aborts.off(signal, this);
+  }
+
+  private attempt(): void {
     const { acquaintance, calls } = this.session;
+    this.woken = false;
     const deadlineMs = this.askDeadlineMs();
-    if (!acquaintance.knows(this.tree)) {
-      const met = await acquaintance.meet(this.tree, deadlineMs, this.facts);
-      if (met.type === 'unanswered') return { type: 'unsent', cause: met.cause };
-      if (met.type !== 'answered') return met;
-    }
-    const { request } = this;
-    const answer = await calls.ask(
-      acquireOperation({
-        tree: this.tree,
-        facts: this.facts,
-        l2: request.key[1] ?? '',
-        id: request.requestId,
-        token: this.token,
-        ttlMs: request.ttlMs,
-        mode,
-        arrival: this.arrival,
-        span: SPAN,
-        meta: request.metadata === undefined ? '' : JSON.stringify(request.metadata),
-        wanted: () => !this.over,
-        sent: (sending) => this.sendings.sent(sending),
-      }),
-      deadlineMs,
-    );
-    if (answer.type === 'answered' || answer.type === 'refused') this.sendings.answered();
-    if (answer.type === 'answered') this.queued = answer.value.type === 'queued';
-    return answer;
+    if (acquaintance.knows(this.tree)) return calls.send(this, deadlineMs);
+    void acquaintance.meet(this.tree, deadlineMs, this.facts).then((met) => {
+      if (this.over) return;
+      if (met.type === 'answered') this.attempt();
+      else this.failed(met.type === 'unanswered' ? { type: 'unsent', cause: met.cause } : met);
+    });
   }
 
   /** An answer later than this is worth nothing: the wait is over, or what it grants would be past its deadline. */
@@ -165,90 +165,104 @@ export class AcquireCall {
     return Math.min(this.endMs + GRACE_MS, this.nowMs + Math.min(attemptMs, usableMs));
   }
 
-  private async granted(value: Granted, sending: Sending): Promise<Outcome | undefined> {
-    const { host, calls, grants } = this.session;
+  private answered(value: AcquireResult, sending: Sending): void {
+    this.failures = 0;
+    this.queued = value.type === 'queued';
+    if (value.type !== 'expired') this.expired = 0;
+    switch (value.type) {
+      case 'granted':
+        return this.granted(value, sending);
+      case 'busy':
+        return this.busy(value.holder);
+      case 'gone':
+        return this.settle({ granted: false, conflict: true });
+      case 'expired':
+        return this.executedLate();
+      case 'queued':
+        this.arrival = value.arrival;
+        return this.sleep(value.askAgainMs);
+    }
+  }
+
+  private granted(value: Granted, sending: Sending): void {
+    const { host, calls, grants, options } = this.session;
     const { request } = this;
-    calls.time.see(value.fence);
+    const { requestId, key, ttlMs } = request;
     if (value.repaired) {
       const text = `the fence counter of ${this.tree} was no number and was started again: fences may have gone back`;
       host.warn('REDIS_FENCE_RESTARTED', text);
     }
     const lease = host.openLease({
-      id: request.requestId,
-      askedMs: request.ttlMs,
-      grantedMs: value.leftMs,
-      fullMs: request.ttlMs,
+      id: requestId,
+      askedMs: ttlMs,
+      grantedMs: value.leftMs ?? ttlMs,
+      fullMs: ttlMs,
       sentAt: sending.sentAt,
       renewed: request.renew,
     });
-    const grant = new RedisGrant(
-      request.requestId,
-      request.key,
-      this.token,
-      BigInt(value.fence),
-      value.span,
+    const fence = BigInt(value.fence);
+    const span = value.span ?? request.span ?? 1;
+    calls.time.see(String(fence + BigInt(span - 1)));
+    const { token, tree, sendings } = this;
+    const { epoch } = sending;
+    this.grant = new RedisGrant({
+      requestId,
+      key,
+      token,
+      fence,
+      span,
       lease,
-      this.tree,
-      this.sendings,
-      sending.epoch,
-      request.ttlMs,
-    );
-    this.grant = grant;
-    grants.set(lease.id, grant);
-    if (this.session.options.replicas !== undefined) await this.confirm(sending);
-    return this.over ? undefined : grant;
+      tree,
+      sendings,
+      epoch,
+      ttlMs,
+    });
+    grants.set(lease.id, this.grant);
+    if (options.replicas === undefined) this.settle(this.grant);
+    else void this.confirm(this.grant, options.replicas, epoch);
   }
 
-  /** Takes the grant back unless enough replicas have it (safety list 23). */
-  private async confirm(sending: Sending): Promise<void> {
-    const { options, calls } = this.session;
-    const { min, timeoutMs } = options.replicas ?? { min: 0, timeoutMs: 1 };
+  /** Hands the grant out once enough replicas have it; else takes it back (safety list 23). */
+  private async confirm(grant: RedisGrant, { min, timeoutMs }: ReplicaOptions, epoch: number): Promise<void> {
+    const { link } = this.session.calls;
     let have = 0;
     try {
-      have = (await calls.link.waitForReplicas?.(this.tree, min, timeoutMs)) ?? 0;
+      have = (await link.waitForReplicas?.(this.tree, min, timeoutMs)) ?? 0;
     } catch {
       // Not known to be replicated is not replicated.
     }
     // Over another connection WAIT speaks of other writes.
-    if (have >= min && sending.epoch === calls.link.epoch) return;
-    throw new LockUnavailableError(
-      `${formatKey(this.request.key)} was granted, but ${have} of ${min} replicas had it within ${timeoutMs} ms: it was given back`,
-      { ...this.facts, storeCode: 'NOT_REPLICATED' },
-    );
+    if (have >= min && epoch === link.epoch) return this.settle(grant);
+    const text = `${formatKey(this.request.key)} was granted, but ${have} of ${min} replicas had it within ${timeoutMs} ms: it was given back`;
+    this.fail(new LockUnavailableError(text, { ...this.facts, storeCode: 'NOT_REPLICATED' }));
   }
 
-  private busy(holder: string): DriverBusy {
+  private busy(holder: string): void {
     // Copies of earlier questions may still be executed, and would stand in line for nobody.
     if (this.sendings.mayHaveCopies(this.session.calls.link)) this.takeBack();
-    return holder === '' ? { granted: false } : { granted: false, holder };
+    this.settle(holder === '' ? { granted: false } : { granted: false, holder });
   }
 
-  private executedLate(): undefined {
-    if (++this.expired <= MAX_EXPIRED && this.nowMs < this.endMs + GRACE_MS) return undefined;
-    throw new LockUnavailableError(
-      `Redis executes what is asked of ${formatKey(this.request.key)} too late, or its clock is not steady`,
-      { ...this.facts, storeCode: 'EXECUTED_LATE' },
-    );
+  private executedLate(): void {
+    if (++this.expired <= MAX_EXPIRED && this.nowMs < this.endMs + GRACE_MS) return this.attempt();
+    const text = `Redis executes what is asked of ${formatKey(this.request.key)} too late, or its clock is not steady`;
+    this.fail(new LockUnavailableError(text, { ...this.facts, storeCode: 'EXECUTED_LATE' }));
   }
 
-  private async failed(failure: Failure): Promise<Outcome | undefined> {
-    if (failure.type === 'refused' && !failure.passing) throw failure.error;
-    if (this.session.calls.link.state === 'closed') throw this.unavailable(failure);
-    if (this.nowMs >= this.endMs + GRACE_MS || this.isFinalFailure(failure)) throw this.unavailable(failure);
+  private failed(failure: Failure): void {
+    const { calls, host } = this.session;
+    const nowMs = this.nowMs;
+    const isFinal = failure.type === 'refused' && (!failure.passing || nowMs >= this.endMs);
+    if (isFinal || calls.link.state === 'closed' || nowMs >= this.endMs + GRACE_MS) {
+      return this.fail(this.unavailable(failure));
+    }
     const { unansweredSinceMs } = this.sendings;
     if (unansweredSinceMs !== undefined && this.mayHaveEnded(unansweredSinceMs)) {
       // A grant that nobody heard of may be over by now: this id must not be granted twice (design D4).
       this.takeBack();
-      return { granted: false, conflict: true };
+      return this.settle({ granted: false, conflict: true });
     }
-    const restMs = this.endMs + GRACE_MS - this.nowMs;
-    await this.sleepFor(Math.min(restMs, backoffMs(this.failures++, this.session.host.random)));
-    return undefined;
-  }
-
-  /** Redis said no, and the wait is over: there is nothing left to hope for. */
-  private isFinalFailure(failure: Failure): boolean {
-    return failure.type === 'refused' && this.nowMs >= this.endMs;
+    this.askAgainIn(Math.min(this.endMs + GRACE_MS - nowMs, backoffMs(this.failures++, host.random)));
   }
 
   private mayHaveEnded(sinceMs: number): boolean {
@@ -259,55 +273,31 @@ export class AcquireCall {
     if (failure.type === 'refused') return failure.error;
     const { cause } = failure;
     const why = failure.type === 'unanswered' ? 'did not answer' : 'could not be asked';
-    return new LockUnavailableError(`Redis ${why} for ${formatKey(this.request.key)}: ${messageOf(cause)}`, {
-      ...this.facts,
-      cause,
-    });
+    const text = `Redis ${why} for ${formatKey(this.request.key)}: ${messageOf(cause)}`;
+    return new LockUnavailableError(text, { ...this.facts, cause });
   }
 
   /** Stands in line until a message comes, a check is due or the wait is over. */
-  private async sleep(askAgainMs: number): Promise<undefined> {
+  private sleep(askAgainMs: number): void {
     const { waiting, host } = this.session;
     const wasListening = waiting.isListening;
     waiting.enter(this.request.requestId, this);
-    // Queued while messages could not arrive, but now they do: whoever was to wake this call has done so in vain.
-    if (!wasListening && waiting.isListening) return undefined;
+    // Woken while it was asking; or messages arrive only now, and one may have been sent before.
+    if (this.woken || (!wasListening && waiting.isListening)) return this.attempt();
     const jitter = host.random.fraction();
     const checkMs = CHECK_MS * (0.5 + 0.5 * jitter);
     const hintMs = askAgainMs < 0 ? Infinity : askAgainMs + EXPIRY_SLACK_MS + 10 * jitter;
-    await this.sleepFor(Math.max(1, Math.min(checkMs, hintMs, this.endMs - this.nowMs)));
-    return undefined;
+    this.askAgainIn(Math.max(1, Math.min(checkMs, hintMs, this.endMs - this.nowMs)));
   }
 
-  private sleepFor(ms: number): Promise<void> {
-    if (this.woken || this.over) {
-      this.woken = false;
-      return Promise.resolve();
-    }
-    return new Promise((resolve) => {
-      const timer = this.session.host.clock.after(ms, () => this.alarm?.());
-      this.alarm = () => {
-        this.alarm = undefined;
-        this.woken = false;
-        timer.cancel();
-        resolve();
-      };
-    });
+  private askAgainIn(ms: number): void {
+    this.timer = this.session.host.clock.after(ms, () => this.wakeUp());
   }
 
-  /** A message: asks now, or right after the question that is under way. */
-  wake(): void {
-    this.woken = true;
-    this.alarm?.();
-  }
-
-  /** Nobody wants it any more. */
-  private end(): void {
-    if (this.over) return;
-    this.over = true;
-    this.session.waiting.leave(this.request.requestId);
-    this.takeBack();
-    this.alarm?.();
+  private wakeUp(): void {
+    this.timer?.cancel();
+    this.timer = undefined;
+    if (!this.over) this.attempt();
   }
 
   /** Tells Redis that this id is nobody's, if Redis may know it. */
@@ -320,16 +310,10 @@ export class AcquireCall {
       return;
     }
     this.queued = false;
-    const { requestId, key, ttlMs } = this.request;
-    withdraw(this.session, {
-      tree: this.tree,
-      l2: key[1] ?? '',
-      requestId,
-      token: this.token,
-      ttlMs,
-      sendings: this.sendings,
-      facts: this.facts,
-    });
+    const { requestId, ttlMs } = this.request;
+    const { tree, l2, token, sendings } = this;
+    const taken = { tree, l2, requestId, token, ttlMs, sendings };
+    this.session.background.run(() => new ReleaseCall(this.session, taken, this.facts).run());
   }
 }
 

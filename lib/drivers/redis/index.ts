@@ -1,8 +1,10 @@
 import type { LockDriver } from '../../core/index.js';
 import type { RedisClientLike } from '../../redis-client/index.js';
+import { HandoverDriver } from '../kit/index.js';
 import { RedisDriver } from './redis-driver.js';
 import type { RedisDriverOptions } from './redis-options.js';
 
+export type { RedisClientLike } from '../../redis-client/index.js';
 export type { RedisDriverOptions, ReplicaOptions } from './redis-options.js';
 export { RedisDriver } from './redis-driver.js';
 
@@ -12,5 +14,5 @@ export { RedisDriver } from './redis-driver.js';
  * @throws InvalidOptionError for anything that is no such client, and for options out of range; nothing is contacted.
  */
 export function redisDriver(client: RedisClientLike, options?: RedisDriverOptions): LockDriver {
-  return new RedisDriver(client, options);
+  return new HandoverDriver(new RedisDriver(client, options));
 }

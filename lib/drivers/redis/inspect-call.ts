@@ -6,7 +6,7 @@ import {
   type WaiterReport,
 } from '../../core/index.js';
 import { treeName } from './key-names.js';
-import { inspectOperation } from './operations.js';
+import { inspectQuestion } from './operations.js';
 import type { RedisSession } from './redis-session.js';
 import { askUntilAnswered } from './token-calls.js';
 
@@ -17,8 +17,8 @@ const MAX_REPORTED = 100;
 export async function inspectKey(session: RedisSession, key: LockKey): Promise<LockReport> {
   const tree = treeName(session.options.prefix, key[0]);
   const facts = { key, operation: 'inspect' } as const;
-  const operation = inspectOperation(tree, key[1] ?? '', MAX_REPORTED, facts);
-  const { value } = await askUntilAnswered(session, operation, key, 'inspect');
+  const question = inspectQuestion(tree, key[1] ?? '', MAX_REPORTED, facts);
+  const { value } = await askUntilAnswered(session, question, key, 'inspect');
   return {
     key,
     locked: value.holders.length > 0,

@@ -10,8 +10,11 @@ import type { StoreTime } from './store-time.js';
 
 /** Operations in one script call at the most: Redis does nothing else meanwhile (design D2). */
 const MAX_OPERATIONS_PER_CALL = 500;
-/** Calls under way per lane: more would only queue in the client library, where nothing can be taken back. */
-const MAX_CALLS_UNDER_WAY = 16;
+/**
+ * Calls under way per lane: few, so that under load what is asked meanwhile gathers into one call; more would only queue
+ * in the client library, where nothing can be taken back.
+ */
+const MAX_CALLS_UNDER_WAY = 4;
 /** Operations waiting to be sent per lane; beyond it they are refused as unsent, so that an outage costs no memory. */
 const MAX_WAITING = 20_000;
 
@@ -35,8 +38,7 @@ export interface LaneHost {
 interface Job {
   readonly operation: Operation<unknown>;
   readonly deadlineMs: number;
-  /** Undefined once it is settled. */
-  settle: ((answer: Answer<never>) => void) | undefined;
+  isSettled: boolean;
   sending: Sending | undefined;
 }
 
@@ -59,25 +61,20 @@ export class Lane {
     private readonly host: LaneHost,
   ) {}
 
-  ask<R>(operation: Operation<R>, deadlineMs: number): Promise<Answer<R>> {
+  /** Settles the operation once, later than this returns, unless no more can wait. */
+  send(operation: Operation<unknown>, deadlineMs: number): void {
     if (this.waiting.length >= MAX_WAITING) {
       const cause = new Error(`${MAX_WAITING} operations already wait to be sent to Redis`);
-      return Promise.resolve({ type: 'unsent', cause });
+      operation.settled({ type: 'unsent', cause });
+      return;
     }
-    return new Promise((resolve) => {
-      this.waiting.push({
-        operation,
-        deadlineMs,
-        settle: resolve,
-        sending: undefined,
-      });
-      if (this.scheduled) return;
-      this.scheduled = true;
-      // After all promise callbacks of this turn: everything they ask for goes into the same call.
-      process.nextTick(() => {
-        this.scheduled = false;
-        this.flush();
-      });
+    this.waiting.push({ operation, deadlineMs, isSettled: false, sending: undefined });
+    if (this.scheduled) return;
+    this.scheduled = true;
+    // After all promise callbacks of this turn: everything they ask for goes into the same call.
+    process.nextTick(() => {
+      this.scheduled = false;
+      this.flush();
     });
   }
 
@@ -99,7 +96,7 @@ export class Lane {
     const { state } = this.host.link;
     if (state === 'closed') this.refuseAll(new Error('the Redis client is closed'));
     while (state === 'ready' && this.waiting.length > 0 && this.underWay.size < MAX_CALLS_UNDER_WAY) {
-      this.send(this.waiting.splice(0, MAX_OPERATIONS_PER_CALL));
+      this.call(this.waiting.splice(0, MAX_OPERATIONS_PER_CALL));
     }
     this.watchWaiting();
     if (this.waiting.length === 0 && this.underWay.size === 0) this.host.idle(this);
@@ -110,7 +107,7 @@ export class Lane {
     this.host.listener.reachable(false, cause);
   }
 
-  private send(taken: readonly Job[]): void {
+  private call(taken: readonly Job[]): void {
     const nowMs = this.host.clock.monoMs();
     const jobs = taken.filter((job) => stillWanted(job, nowMs));
     if (jobs.length === 0) return;
@@ -135,14 +132,16 @@ export class Lane {
     const keys = new Map<string, string>();
     const args = [time.seen, header.channel, header.label, header.fencing];
     for (const job of jobs) {
-      const { name, tree } = job.operation;
+      const { operation } = job;
+      const { name, tree, meta } = operation;
       const node = this.host.nodeOf(tree);
       const storeMs = time.nowMs(node);
       const notAfterMs = storeMs === undefined ? 0 : Math.floor(storeMs + job.deadlineMs - sentAt.monoMs);
       job.sending = { sentAt, notAfterMs, epoch, node };
       let index = keys.get(tree);
       if (index === undefined) keys.set(tree, (index = String(keys.size + 1)));
-      args.push(name, index, ...job.operation.args(job.sending));
+      args.push(`${name} ${index} ${operation.words(job.sending)}`, operation.l2);
+      if (meta !== undefined) args.push(meta);
     }
     return [[...keys.keys()], args];
   }
@@ -196,7 +195,7 @@ export class Lane {
       const nowMs = clock.monoMs();
       const cause = new Error('Redis did not answer in time');
       for (const job of call.jobs) {
-        if (job.settle === undefined || job.deadlineMs > nowMs || job.sending === undefined) continue;
+        if (job.isSettled || job.deadlineMs > nowMs || job.sending === undefined) continue;
         settle(job, { type: 'unanswered', cause, sending: job.sending });
       }
       this.host.listener.reachable(false, cause);
@@ -227,22 +226,21 @@ export class Lane {
 }
 
 function stillWanted(job: Job, nowMs: number): boolean {
-  if (job.deadlineMs > nowMs && job.operation.wanted?.() !== false) return true;
+  if (job.deadlineMs > nowMs && job.operation.isWanted?.() !== false) return true;
   settle(job, { type: 'unsent', cause: new Error('it was not sent in time') });
   return false;
 }
 
 function earliestDeadline(jobs: readonly Job[]): number {
   let earliest = Infinity;
-  for (const job of jobs)
-    if (job.settle !== undefined && job.deadlineMs < earliest) earliest = job.deadlineMs;
+  for (const job of jobs) if (!job.isSettled && job.deadlineMs < earliest) earliest = job.deadlineMs;
   return earliest;
 }
 
 function settle(job: Job, answer: Answer<unknown>): void {
-  const { settle: resolve } = job;
-  job.settle = undefined;
-  resolve?.(answer as Answer<never>);
+  if (job.isSettled) return;
+  job.isSettled = true;
+  job.operation.settled(answer);
 }
 
 function read(job: Job, result: unknown): void {

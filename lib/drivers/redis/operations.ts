@@ -1,4 +1,5 @@
 import type { Instant, LockErrorFacts } from '../../core/index.js';
+import type { Answer } from './answer.js';
 
 /** One sending of an operation, as far as its arguments depend on it. */
 export interface Sending {
@@ -11,26 +12,38 @@ export interface Sending {
   readonly node: string;
 }
 
-/** One operation of the klock script. Several travel in one call; see scripts/run.lua. */
-export interface Operation<R> {
+/** One question to the klock script; several travel in one call (scripts/run.lua). */
+export interface Question<R> {
   readonly name: 'acquire' | 'release' | 'renew' | 'inspect' | 'probe';
   readonly tree: string;
+  /** '' for the L1. */
+  readonly l2: string;
   /** What an error of it tells the caller. */
   readonly facts: LockErrorFacts;
+  /** Acquire only: metadata as JSON, or ''. */
+  readonly meta?: string;
   /** Whether anyone still wants it, asked just before it is sent. */
-  readonly wanted?: () => boolean;
-  /** Its arguments after the tree, as its header in scripts/ says. */
-  args(sending: Sending): readonly string[];
+  isWanted?(): boolean;
+  /** Its arguments in words, as its header in scripts/ says: none of them may hold a blank. Called once per sending. */
+  words(sending: Sending): string;
   /** Reads its result, whose first word is none of the failures every operation can have. */
   read(result: readonly unknown[]): R;
+}
+
+/** A question and who is told of its answer. */
+export interface Operation<R> extends Question<R> {
+  /** Called once. Must not throw. */
+  settled(answer: Answer<R>): void;
 }
 
 export type AcquireResult =
   | {
       readonly type: 'granted';
       readonly fence: string;
-      readonly span: number;
-      readonly leftMs: number;
+      /** Undefined where it is as asked. */
+      readonly span: number | undefined;
+      /** Undefined for a new grant, which has all of its ttl. */
+      readonly leftMs: number | undefined;
       readonly repaired: boolean;
     }
   | { readonly type: 'queued'; readonly arrival: string; readonly askAgainMs: number }
@@ -38,47 +51,15 @@ export type AcquireResult =
   | { readonly type: 'expired' }
   | { readonly type: 'gone' };
 
-export interface AcquireArguments {
-  readonly tree: string;
-  readonly facts: LockErrorFacts;
-  readonly l2: string;
-  readonly id: string;
-  readonly token: string;
-  readonly ttlMs: number;
-  readonly mode: 'queue' | 'leave';
-  readonly arrival: string;
-  readonly span: number;
-  readonly meta: string;
-  readonly wanted: () => boolean;
-  /** Told when it is sent. */
-  readonly sent: (sending: Sending) => void;
-}
-
-export function acquireOperation(asked: AcquireArguments): Operation<AcquireResult> {
-  const { l2, id, token, ttlMs, mode, arrival, span, meta } = asked;
-  return {
-    name: 'acquire',
-    tree: asked.tree,
-    facts: asked.facts,
-    wanted: asked.wanted,
-    args: (sending) => {
-      asked.sent(sending);
-      const notAfter = String(sending.notAfterMs);
-      return [l2, id, token, String(ttlMs), notAfter, mode, arrival, String(span), meta];
-    },
-    read: readAcquire,
-  };
-}
-
-function readAcquire(result: readonly unknown[]): AcquireResult {
+export function readAcquire(result: readonly unknown[]): AcquireResult {
   const type = text(result[0]);
   switch (type) {
     case 'granted':
       return {
         type,
         fence: text(result[1]),
-        span: Number(text(result[2])),
-        leftMs: Number(text(result[3])),
+        span: optionalNumber(result[2]),
+        leftMs: optionalNumber(result[3]),
         repaired: text(result[4]) === 'repaired',
       };
     case 'queued':
@@ -95,26 +76,8 @@ function readAcquire(result: readonly unknown[]): AcquireResult {
 
 export type ReleaseResult = 'released' | 'other' | 'absent';
 
-export interface ReleaseArguments {
-  readonly tree: string;
-  readonly facts: LockErrorFacts;
-  readonly l2: string;
-  readonly id: string;
-  readonly token: string;
-  readonly keepMs: () => number;
-  /** In the clock of the server; 0: no copy of the acquire can be under way. */
-  readonly goneUntilMs: (sending: Sending) => number;
-}
-
-export function releaseOperation(asked: ReleaseArguments): Operation<ReleaseResult> {
-  const { tree, l2, id, token } = asked;
-  return {
-    name: 'release',
-    tree,
-    facts: asked.facts,
-    args: (sending) => [l2, id, token, String(asked.keepMs()), String(asked.goneUntilMs(sending))],
-    read: (result) => oneOf('release', ['released', 'other', 'absent'], text(result[0])),
-  };
+export function readRelease(result: readonly unknown[]): ReleaseResult {
+  return oneOf('release', ['released', 'other', 'absent'], text(result[0]));
 }
 
 export type RenewResult =
@@ -123,24 +86,25 @@ export type RenewResult =
 
 export interface RenewArguments {
   readonly tree: string;
-  readonly facts: LockErrorFacts;
   readonly l2: string;
+  readonly facts: LockErrorFacts;
   readonly token: string;
-  /** Undefined for a call by token, which does not know the count. */
-  readonly number: number | undefined;
+  /** 0 for a call by token, which does not know the count. */
+  readonly number: number;
   readonly ttlMs: number;
   readonly mode: 'most' | 'exact';
-  readonly wanted?: () => boolean;
+  readonly isWanted?: () => boolean;
 }
 
-export function renewOperation(asked: RenewArguments): Operation<RenewResult> {
-  const { tree, l2, token, number, ttlMs, mode, wanted } = asked;
+export function renewQuestion(asked: RenewArguments): Question<RenewResult> {
+  const { tree, l2, facts, token, number, ttlMs, mode, isWanted } = asked;
   return {
     name: 'renew',
     tree,
-    facts: asked.facts,
-    ...(wanted === undefined ? undefined : { wanted }),
-    args: () => [l2, token, number === undefined ? '' : String(number), String(ttlMs), mode],
+    l2,
+    facts,
+    ...(isWanted === undefined ? undefined : { isWanted }),
+    words: () => `${number} ${ttlMs} ${mode} ${token}`,
     read: (result) => {
       const type = oneOf('renew', ['renewed', 'superseded', 'other', 'absent'], text(result[0]));
       return type === 'renewed' ? { type, leftMs: Number(text(result[1])) } : { type };
@@ -157,12 +121,13 @@ export interface ProbeResult {
   readonly missing: string;
 }
 
-export function probeOperation(tree: string, facts: LockErrorFacts): Operation<ProbeResult> {
+export function probeQuestion(tree: string, facts: LockErrorFacts): Question<ProbeResult> {
   return {
     name: 'probe',
     tree,
+    l2: '',
     facts,
-    args: () => [],
+    words: () => '',
     read: (result) => ({
       evictionPolicy: text(result[1]),
       maxMemory: text(result[2]),
@@ -179,17 +144,18 @@ export interface InspectResult {
   readonly waiters: readonly (readonly string[])[];
 }
 
-export function inspectOperation(
+export function inspectQuestion(
   tree: string,
   l2: string,
   limit: number,
   facts: LockErrorFacts,
-): Operation<InspectResult> {
+): Question<InspectResult> {
   return {
     name: 'inspect',
     tree,
+    l2,
     facts,
-    args: () => [l2, String(limit)],
+    words: () => String(limit),
     read: (result) => ({
       waiterCount: Number(text(result[1])),
       holders: rows(result[2]),
@@ -204,6 +170,11 @@ export function text(value: unknown): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('utf8');
   if (typeof value === 'number' || typeof value === 'bigint') return value.toString();
   return '';
+}
+
+function optionalNumber(value: unknown): number | undefined {
+  const word = text(value);
+  return word === '' ? undefined : Number(word);
 }
 
 function rows(value: unknown): string[][] {

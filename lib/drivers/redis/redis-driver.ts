@@ -17,17 +17,18 @@ import {
   type RenewReply,
 } from '../../core/index.js';
 import { linkTo, type RedisClientLike, type RedisLink } from '../../redis-client/index.js';
+import { AbortWatch } from './abort-watch.js';
 import { Acquaintance } from './acquaintance.js';
 import { AcquireCall } from './acquire-call.js';
 import { Background } from './background.js';
 import { inspectKey } from './inspect-call.js';
 import { treeName } from './key-names.js';
-import { probeOperation } from './operations.js';
+import { probeQuestion } from './operations.js';
 import { backoffMs, pause } from './pause.js';
 import { RedisGrant } from './redis-grant.js';
 import { resolveRedisOptions, type RedisDriverOptions, type ResolvedRedisOptions } from './redis-options.js';
 import type { RedisSession } from './redis-session.js';
-import { release } from './release-call.js';
+import { ReleaseCall, type Returned } from './release-call.js';
 import { extendGrant, renewLeases } from './renew-call.js';
 import { ScriptCalls } from './script-calls.js';
 import { StoreTime } from './store-time.js';
@@ -97,6 +98,7 @@ export class RedisDriver implements LockDriver {
       acquaintance: new Acquaintance(calls, host, this.options),
       waiting,
       background: new Background(),
+      aborts: new AbortWatch(),
       grants: new Map(),
     };
   }
@@ -127,7 +129,7 @@ export class RedisDriver implements LockDriver {
   async health(): Promise<DriverHealth> {
     const { calls, host } = this.session;
     const startMs = host.clock.monoMs();
-    const answer = await calls.ask(probeOperation(this.probedTree, {}), startMs + HEALTH_MS);
+    const answer = await calls.ask(probeQuestion(this.probedTree, {}), startMs + HEALTH_MS);
     const tookMs = host.clock.monoMs() - startMs;
     if (answer.type === 'answered') return { state: 'ok', tookMs };
     if (answer.type === 'refused')
@@ -144,16 +146,13 @@ export class RedisDriver implements LockDriver {
     return new AcquireCall(this.session, request).run();
   }
 
-  async release(grant: DriverGrant, options?: { readonly keepMs?: number }): Promise<DefiniteRelease> {
+  release(
+    grant: DriverGrant,
+    options?: { readonly keepMs?: number },
+  ): DefiniteRelease | Promise<DefiniteRelease> {
     if (!(grant instanceof RedisGrant)) return 'lost';
-    const { session } = this;
     this.drop(grant);
-    return await release(
-      session,
-      grantReturned(grant),
-      { key: grant.key, operation: 'release' },
-      options?.keepMs,
-    );
+    return giveBack(this.session, grant, options?.keepMs);
   }
 
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
@@ -172,9 +171,7 @@ export class RedisDriver implements LockDriver {
     const grant = session.grants.get(lease.id);
     if (grant === undefined) return;
     this.drop(grant);
-    session.background.run(() =>
-      release(session, grantReturned(grant), { key: grant.key, operation: 'release' }),
-    );
+    session.background.run(() => giveBack(session, grant));
   }
 
   inspect(key: LockKey): Promise<LockReport> {
@@ -225,7 +222,7 @@ export class RedisDriver implements LockDriver {
   }
 }
 
-function grantReturned(grant: RedisGrant): Parameters<typeof release>[1] {
-  const { tree, l2, requestId, token, ttlMs, sendings } = grant;
-  return { tree, l2, requestId, token, ttlMs, sendings };
+function giveBack(session: RedisSession, grant: RedisGrant, keepMs?: number): Promise<DefiniteRelease> {
+  const returned: Returned = grant;
+  return new ReleaseCall(session, returned, { key: grant.key, operation: 'release' }, keepMs).run();
 }

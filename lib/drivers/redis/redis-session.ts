@@ -1,4 +1,5 @@
 import type { DriverHost } from '../../core/index.js';
+import type { AbortWatch } from './abort-watch.js';
 import type { Acquaintance } from './acquaintance.js';
 import type { Background } from './background.js';
 import type { RedisGrant } from './redis-grant.js';
@@ -14,6 +15,7 @@ export interface RedisSession {
   readonly acquaintance: Acquaintance;
   readonly waiting: WaitingRoom;
   readonly background: Background;
+  readonly aborts: AbortWatch;
   /** Live grants by the id of their lease. */
   readonly grants: Map<string, RedisGrant>;
 }

@@ -1,6 +1,7 @@
 import type { DefiniteRelease, LockErrorFacts } from '../../core/index.js';
-import { releaseOperation, type ReleaseResult } from './operations.js';
-import { backoffMs, pause } from './pause.js';
+import type { Answer } from './answer.js';
+import { readRelease, type Operation, type ReleaseResult, type Sending } from './operations.js';
+import { backoffMs } from './pause.js';
 import type { RedisSession } from './redis-session.js';
 import type { Sendings } from './sendings.js';
 
@@ -21,51 +22,76 @@ export interface Returned {
 }
 
 /**
- * Gives a lock back, asking again until Redis has answered or the lock has ended by itself. Never rejects.
+ * Gives a lock back, or takes a request back, asking again until Redis has answered or the lock has ended by itself.
  * A compare-and-delete of the token: however often and late it is executed, it touches nobody else's lock.
  */
-export async function release(
-  session: RedisSession,
-  returned: Returned,
-  facts: LockErrorFacts,
-  keepMs = 0,
-): Promise<DefiniteRelease> {
-  const { clock, random } = session.host;
-  const startMs = clock.monoMs();
-  const giveUpMs = startMs + returned.ttlMs + EXTRA_MS;
-  const operation = releaseOperation({
-    ...returned,
-    id: returned.requestId,
-    facts,
-    keepMs: () => Math.max(0, Math.ceil(keepMs - (clock.monoMs() - startMs))),
-    goneUntilMs: ({ node }) =>
-      returned.sendings.tombstoneUntilMs(session.calls.link, session.calls.time, node),
-  });
-  let mayBeDone = false;
-  for (let failures = 0; ; failures++) {
-    const nowMs = clock.monoMs();
-    const answer = await session.calls.ask(operation, Math.min(nowMs + ASK_MS, giveUpMs));
-    if (answer.type === 'answered') return outcomeOf(answer.value, mayBeDone);
-    mayBeDone ||= answer.type === 'unanswered';
-    if (answer.type === 'refused' && !answer.passing) {
-      session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
-      return 'lost';
-    }
-    const isClosed = session.calls.link.state === 'closed' || session.background.isStopped;
-    if (clock.monoMs() >= giveUpMs || isClosed) return 'lost';
-    await pause(clock, backoffMs(failures, random));
+export class ReleaseCall implements Operation<ReleaseResult> {
+  readonly name = 'release';
+  readonly tree: string;
+  readonly l2: string;
+  readonly read = readRelease;
+  private readonly startMs: number;
+  private readonly giveUpMs: number;
+  private failures = 0;
+  /** An earlier asking was not answered. */
+  private mayBeDone = false;
+  private resolve: (outcome: DefiniteRelease) => void = () => undefined;
+
+  constructor(
+    private readonly session: RedisSession,
+    private readonly returned: Returned,
+    readonly facts: LockErrorFacts,
+    private readonly keepMs = 0,
+  ) {
+    this.tree = returned.tree;
+    this.l2 = returned.l2;
+    this.startMs = session.host.clock.monoMs();
+    this.giveUpMs = this.startMs + returned.ttlMs + EXTRA_MS;
   }
-}
 
-/** Takes a request back in the background, whatever has become of it. */
-export function withdraw(session: RedisSession, taken: Returned & { readonly facts: LockErrorFacts }): void {
-  session.background.run(() => release(session, taken, taken.facts));
-}
+  /** Never rejects. */
+  run(): Promise<DefiniteRelease> {
+    return new Promise((resolve) => {
+      this.resolve = resolve;
+      this.ask();
+    });
+  }
 
-/**
- * Not held by this token any more: lost, unless an earlier asking was not answered. Then that one freed it, since the
- * holder had stopped using the lock before its deadline.
- */
-function outcomeOf(result: ReleaseResult, mayBeDone: boolean): DefiniteRelease {
-  return result === 'released' || mayBeDone ? 'released' : 'lost';
+  words({ node }: Sending): string {
+    const { requestId, token, sendings } = this.returned;
+    const { link, time } = this.session.calls;
+    const goneUntilMs = sendings.tombstoneUntilMs(link, time, node);
+    return `${this.keepLeftMs()} ${goneUntilMs} ${requestId} ${token}`;
+  }
+
+  settled(answer: Answer<ReleaseResult>): void {
+    if (answer.type === 'answered') return this.resolve(this.outcomeOf(answer.value));
+    this.mayBeDone ||= answer.type === 'unanswered';
+    if (answer.type === 'refused' && !answer.passing) {
+      this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
+      return this.resolve('lost');
+    }
+    const { calls, background, host } = this.session;
+    const isHopeless = calls.link.state === 'closed' || background.isStopped;
+    if (isHopeless || host.clock.monoMs() >= this.giveUpMs) return this.resolve('lost');
+    host.clock.after(backoffMs(this.failures++, host.random), () => this.ask());
+  }
+
+  private ask(): void {
+    const { calls, host } = this.session;
+    calls.send(this, Math.min(host.clock.monoMs() + ASK_MS, this.giveUpMs));
+  }
+
+  /**
+   * Not held by this token any more: lost, unless an earlier asking was not answered. Then that one freed it, since the
+   * holder had stopped using the lock before its deadline.
+   */
+  private outcomeOf(result: ReleaseResult): DefiniteRelease {
+    return result === 'released' || this.mayBeDone ? 'released' : 'lost';
+  }
+
+  private keepLeftMs(): number {
+    if (this.keepMs === 0) return 0;
+    return Math.max(0, Math.ceil(this.keepMs - (this.session.host.clock.monoMs() - this.startMs)));
+  }
 }

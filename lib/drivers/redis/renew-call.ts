@@ -1,6 +1,6 @@
 import type { KeptLease, RenewReply } from '../../core/index.js';
 import type { Answer } from './answer.js';
-import { renewOperation, type RenewResult } from './operations.js';
+import { renewQuestion, type RenewResult } from './operations.js';
 import type { RedisGrant } from './redis-grant.js';
 import type { RedisSession } from './redis-session.js';
 
@@ -45,7 +45,7 @@ async function askRenewal(
   mode: 'most' | 'exact',
   deadlineMs: number,
 ): Promise<RenewReply> {
-  const operation = renewOperation({
+  const question = renewQuestion({
     tree: grant.tree,
     l2: grant.l2,
     token: grant.token,
@@ -54,9 +54,9 @@ async function askRenewal(
     mode,
     facts: { key: grant.key, operation: 'extend' },
     // Released or lost meanwhile: a renewal sent after that would only keep it alive (case B-019).
-    wanted: () => grant.lease.alive,
+    isWanted: () => grant.lease.alive,
   });
-  return readReply(session, grant, ttlMs, await session.calls.ask(operation, deadlineMs));
+  return readReply(session, grant, ttlMs, await session.calls.ask(question, deadlineMs));
 }
 
 function readReply(

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/index.js';
 import { hashSlot, type RedisLink } from '../../redis-client/index.js';
 import type { Answer } from './answer.js';
 import { Lane, type LaneHost } from './lane.js';
-import type { Operation } from './operations.js';
+import type { Operation, Question } from './operations.js';
 import type { StoreTime } from './store-time.js';
 
 /** What every script call says of its client; ARGV 2 to 4 of scripts/shared.lua. */
@@ -40,9 +40,14 @@ export class ScriptCalls implements LaneHost {
     });
   }
 
-  /** Settles at the latest at `deadlineMs` of the monotonic clock. Never rejects. */
-  ask<R>(operation: Operation<R>, deadlineMs: number): Promise<Answer<R>> {
-    return this.lane(this.slotOf(operation.tree)).ask(operation, deadlineMs);
+  /** Tells the operation of its answer at the latest at `deadlineMs` of the monotonic clock. */
+  send<R>(operation: Operation<R>, deadlineMs: number): void {
+    this.lane(this.slotOf(operation.tree)).send(operation, deadlineMs);
+  }
+
+  /** {@link send} with a promise, which never rejects. */
+  ask<R>(question: Question<R>, deadlineMs: number): Promise<Answer<R>> {
+    return new Promise((resolve) => this.send({ ...question, settled: resolve }, deadlineMs));
   }
 
   /** The server a name goes to. Where the link cannot tell, each slot counts as one of its own. */

@@ -1,7 +1,7 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = 'ee6787791cd8593dc4c1d377f80a20ff8f2717e0';
+export const SCRIPT_SHA1 = 'ae421b4f463747eec210f4962521a58c863506ac';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -17,27 +17,34 @@ end
 local function refuse(kind, text)
   error({ klock = { kind, text } })
 end
+local function parts(text)
+  local token, n, fence, span, since, id, by, meta =
+    string.match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
+  if not token then return nil end
+  return { token = token, n = n, fence = fence, span = span, since = since, id = id, by = by, meta = meta }
+end
+local function write(name, lock, ends)
+  redis.call('SET', name, lock.token .. '\255' .. lock.n .. '\255' .. lock.fence .. '\255' .. lock.span .. '\255' ..
+    lock.since .. '\255' .. lock.id .. '\255' .. lock.by .. '\255' .. lock.meta, 'PXAT', ends)
+end
 local function read(name)
-  local f = redis.call('HMGET', name, 'id', 'token', 'fence', 'span', 'by', 'kept', 'n')
-  if not f[1] or not f[2] or not f[3] then
-    if redis.call('EXISTS', name) == 0 then return nil end
-    refuse('state', 'the key ' .. name .. ' holds something that is not a lock')
-  end
-  local left = redis.call('PTTL', name)
-  if left == -1 then refuse('state', 'the lock at ' .. name .. ' has no expiry') end
-  if left < 0 then return nil end
-  return { id = f[1], token = f[2], fence = f[3], span = f[4], by = f[5], kept = f[6], n = f[7], left = left }
+  local text = redis.call('GET', name)
+  if not text then return nil end
+  local lock = parts(text)
+  if not lock then refuse('state', 'the key ' .. name .. ' holds something that is not a lock') end
+  lock.left = redis.call('PTTL', name)
+  if lock.left == -1 then refuse('state', 'the lock at ' .. name .. ' has no expiry') end
+  if lock.left < 0 then return nil end
+  return lock
 end
 local function noteBelow(tree, l2, ends)
   local below = tree .. ':below'
-  redis.call('ZADD', below, string.format('%.0f', ends), l2)
-  if redis.call('PTTL', below) < ends - nowMs then
-    redis.call('PEXPIREAT', below, string.format('%.0f', ends))
-  end
+  redis.call('ZADD', below, ends, l2)
+  if redis.call('PTTL', below) < ends - nowMs then redis.call('PEXPIREAT', below, ends) end
 end
 local function heldBelow(tree)
   local below = tree .. ':below'
-  redis.call('ZREMRANGEBYSCORE', below, '-inf', string.format('(%.0f', nowMs))
+  redis.call('ZREMRANGEBYSCORE', below, '-inf', '(' .. nowMs)
   for _ = 1, 64 do
     local first = redis.call('ZRANGE', below, 0, 0)[1]
     if not first then return nil end
@@ -54,34 +61,32 @@ local function isLarger(a, b)
   return a > b
 end
 local function plus(text, n)
-  local digits, at = {}, #text
-  while at > 0 or n > 0 do
-    local sum = n + (at > 0 and string.byte(text, at) - 48 or 0)
-    table.insert(digits, 1, sum % 10)
-    n = math.floor(sum / 10)
-    at = at - 1
-  end
-  return table.concat(digits)
+  if n == 0 then return text end
+  local head, tail = string.sub(text, 1, -10), string.sub(text, -9)
+  local sum, full = tonumber(tail) + n, 10 ^ #tail
+  if sum < full then return head .. string.format('%0' .. #tail .. 'd', sum) end
+  return plus(head == '' and '0' or head, 1) .. string.format('%0' .. #tail .. 'd', sum - full)
 end
 local function isFence(text)
-  return string.match(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
+  return string.find(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
 end
 local function mint(tree, span)
   local key = tree .. ':fence'
   local stored = redis.call('GET', key)
-  local last = seen
-  if stored and isFence(stored) then
-    if isLarger(stored, last) then last = stored end
-  elseif stored and fencing == 'required' then
+  local broken = stored and not isFence(stored)
+  if broken and fencing == 'required' then
     refuse('state', 'the fence at ' .. key .. ' is not a positive 64-bit number')
   end
+  local last = seen
+  if stored and not broken and isLarger(stored, last) then last = stored end
   local first = nowUs
   if not isLarger(first, last) then first = plus(last, 1) end
   local upTo = plus(first, span - 1)
   if isLarger(upTo, MAX_FENCE) then refuse('state', 'the fence at ' .. key .. ' has reached its largest value') end
-  local keepMs = math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs) + 60000
-  redis.call('SET', key, upTo, 'PX', string.format('%.0f', keepMs))
-  return first, stored and not isFence(stored)
+  local keepMs = 60000
+  if upTo ~= nowUs then keepMs = keepMs + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs) end
+  redis.call('SET', key, upTo, 'PX', keepMs)
+  return first, broken
 end
 local function arrivalText(n)
   return string.format('%016.0f', n)
@@ -122,7 +127,7 @@ local function stand(tree, l2, id, old)
   local line = tree .. ':line'
   if redis.call('ZCARD', line) >= MAX_WAITERS then refuse('full', 'the tree has ' .. MAX_WAITERS .. ' waiters') end
   local arrival
-  if string.match(old, '^%d+$') and #old == 16 and not isLarger(old, nowUs) then
+  if #old == 16 and not isLarger(old, nowUs) then
     arrival = old
   else
     local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
@@ -146,7 +151,7 @@ local function headOf(tree, l2)
 end
 local function isOvertaking(tree, l2, id, arrival)
   local function stands(earlier, who)
-    return earlier and who ~= id and (arrival == '' or earlier < arrival)
+    return earlier and who ~= id and (arrival == '0' or earlier < arrival)
   end
   if l2 ~= '' then return stands(headOf(tree, '')) or stands(headOf(tree, l2)) end
   local first = redis.call('ZRANGE', tree .. ':line', 0, 0, 'WITHSCORES')
@@ -190,31 +195,32 @@ local function wake(tree, l2)
   if strikeDead(tree) > 0 or l2 == '' then wakeTree(tree) else wakeKey(tree, l2) end
 end
 local function grant(tree, l2, id, token, ttl, span, meta)
-  local lock = lockOf(tree, l2)
   local ends = nowMs + ttl
   local fence, repaired = mint(tree, span)
-  redis.call('HSET', lock, 'id', id, 'token', token, 'fence', fence, 'span', span, 'at', string.format('%.0f', nowMs),
-    'by', label, 'meta', meta, 'n', '0')
-  redis.call('PEXPIREAT', lock, string.format('%.0f', ends))
+  write(lockOf(tree, l2), { token = token, n = 0, fence = fence, span = span, since = nowMs, id = id,
+    by = label, meta = meta }, ends)
   if l2 ~= '' then
-    redis.call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', string.format('(%.0f', nowMs))
+    redis.call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowMs)
     noteBelow(tree, l2, ends)
   end
-  return { 'granted', fence, tostring(span), string.format('%.0f', ttl), repaired and 'repaired' or '' }
+  if repaired then return { 'granted', fence, '', '', 'repaired' } end
+  return { 'granted', fence }
 end
 local function conflict(tree, l2, own)
-  if own then return own.by or '', own.left end
+  if own then return own.by, own.left end
   if l2 ~= '' then
     local above = read(tree)
-    if above then return above.by or '', above.left end
+    if above then return above.by, above.left end
     return nil
   end
   local ends = heldBelow(tree)
   if ends then return '', ends - nowMs end
   return nil
 end
-local function acquire(tree, l2, id, token, ttl, notAfter, mode, arrival, span, meta)
-  if nowMs > notAfter then return { 'expired' } end
+local function acquire(tree, l2, words, meta)
+  local ttl, notAfter, mode, arrival, span, id, token = string.match(words, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+)$')
+  ttl, span = tonumber(ttl), tonumber(span)
+  if nowMs > tonumber(notAfter) then return { 'expired' } end
   local lock = lockOf(tree, l2)
   local queue, gone = tree .. ':queue', tree .. ':gone'
   local inTheWay = l2 == '' and redis.call('EXISTS', lock, queue, gone, tree .. ':below')
@@ -223,7 +229,7 @@ local function acquire(tree, l2, id, token, ttl, notAfter, mode, arrival, span, 
   local goneUntil = redis.call('ZSCORE', gone, id)
   if goneUntil and tonumber(goneUntil) > nowMs then return { 'gone' } end
   local own = read(lock)
-  if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left), '' } end
+  if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left) } end
   local struck = strikeDead(tree)
   local entry = entryOf(tree, id)
   if entry then arrival = entry.arrival end
@@ -246,25 +252,25 @@ local function acquire(tree, l2, id, token, ttl, notAfter, mode, arrival, span, 
   if struck > 0 then wake(tree, '') end
   return result
 end
-local function release(tree, l2, id, token, keepMs, goneUntil)
+local function release(tree, l2, words)
+  local keepMs, goneUntil, id, token = string.match(words, '^(%d+) (%d+) (%S+) (%S+)$')
+  keepMs, goneUntil = tonumber(keepMs), tonumber(goneUntil)
   local lock = lockOf(tree, l2)
   if goneUntil > nowMs then
     local gone = tree .. ':gone'
     redis.call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
-    redis.call('ZADD', gone, string.format('%.0f', goneUntil), id)
-    if redis.call('PTTL', gone) < goneUntil - nowMs then
-      redis.call('PEXPIREAT', gone, string.format('%.0f', goneUntil))
+    redis.call('ZADD', gone, goneUntil, id)
+    if redis.call('PTTL', gone) < goneUntil - nowMs then redis.call('PEXPIREAT', gone, goneUntil) end
+  end
+  local text = redis.call('GET', lock)
+  if text and string.sub(text, 1, #token + 1) == token .. '\255' then
+    if keepMs > 0 then
+      local held = parts(text)
+      held.token, held.id = 'kept:' .. token, ''
+      write(lock, held, nowMs + keepMs)
+      if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
+      return { 'released' }
     end
-  end
-  local held = redis.call('HMGET', lock, 'token', 'kept')
-  if held[1] == token and keepMs > 0 then
-    local ends = nowMs + keepMs
-    redis.call('HSET', lock, 'id', '', 'token', '', 'kept', token)
-    redis.call('PEXPIREAT', lock, string.format('%.0f', ends))
-    if l2 ~= '' then noteBelow(tree, l2, ends) end
-    return { 'released' }
-  end
-  if held[1] == token then
     redis.call('DEL', lock)
     if l2 ~= '' then redis.call('ZREM', tree .. ':below', l2) end
     wake(tree, l2)
@@ -275,32 +281,31 @@ local function release(tree, l2, id, token, keepMs, goneUntil)
     strike(tree, entry)
     wake(tree, '')
   end
-  if held[2] == token then return { 'released' } end
-  return { held[1] and 'other' or 'absent' }
+  if text and string.sub(text, 1, #token + 6) == 'kept:' .. token .. '\255' then return { 'released' } end
+  return { text and 'other' or 'absent' }
 end
-local function renew(tree, l2, token, n, ttl, mode)
-  local lock = lockOf(tree, l2)
-  local held = redis.call('HMGET', lock, 'token', 'n')
-  if held[1] ~= token then return { held[1] and 'other' or 'absent' } end
-  if n ~= '' and tonumber(n) < tonumber(held[2]) then return { 'superseded' } end
-  local left = redis.call('PTTL', lock)
-  if left < 0 then return { 'absent' } end
-  local ends = ttl
-  if mode == 'most' and left > ttl then ends = left end
-  if n ~= '' then redis.call('HSET', lock, 'n', n) end
-  redis.call('PEXPIREAT', lock, string.format('%.0f', nowMs + ends))
-  if l2 ~= '' then noteBelow(tree, l2, nowMs + ends) end
-  return { 'renewed', string.format('%.0f', ends) }
+local function renew(tree, l2, words)
+  local n, ttl, mode, token = string.match(words, '^(%d+) (%d+) (%a+) (%S+)$')
+  ttl = tonumber(ttl)
+  local name = lockOf(tree, l2)
+  local lock = read(name)
+  if not lock or lock.token ~= token then return { lock and 'other' or 'absent' } end
+  if n ~= '0' and tonumber(n) < tonumber(lock.n) then return { 'superseded' } end
+  local left = ttl
+  if mode == 'most' and lock.left > ttl then left = lock.left end
+  if n ~= '0' then lock.n = n end
+  write(name, lock, nowMs + left)
+  if l2 ~= '' then noteBelow(tree, l2, nowMs + left) end
+  return { 'renewed', tostring(left) }
 end
 local function holderAt(tree, l2)
-  local name = lockOf(tree, l2)
-  local f = redis.call('HMGET', name, 'id', 'fence', 'by', 'meta', 'at')
-  local left = redis.call('PTTL', name)
-  if not f[1] or not f[2] or left < 0 then return nil end
-  local heldMs = math.max(0, nowMs - (tonumber(f[5] or '') or nowMs))
-  return { l2, f[1], f[2], f[3] or '', f[4] or '', string.format('%.0f', heldMs), tostring(left) }
+  local lock = read(lockOf(tree, l2))
+  if not lock then return nil end
+  local heldMs = tostring(math.max(0, nowMs - tonumber(lock.since)))
+  return { l2, lock.id, lock.fence, lock.by, lock.meta, heldMs, tostring(lock.left) }
 end
-local function inspect(tree, l2, limit)
+local function inspect(tree, l2, words)
+  local limit = tonumber(words)
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
   local below = l2 == '' and redis.call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
@@ -314,7 +319,7 @@ local function inspect(tree, l2, limit)
       count = count + 1
       if #waiters < limit then
         local waited = math.max(0, nowMs - math.floor(tonumber(entry.arrival) / 1000))
-        waiters[#waiters + 1] = { entry.l2, id, entry.by, string.format('%.0f', waited) }
+        waiters[#waiters + 1] = { entry.l2, id, entry.by, tostring(waited) }
       end
     end
   end
@@ -335,32 +340,7 @@ local function probe(tree)
   return { 'probe', field(memory, 'maxmemory_policy'), field(memory, 'maxmemory'), field(replication, 'role'),
     field(server, 'redis_version'), missing }
 end
-local at = 4
-local function take()
-  at = at + 1
-  return ARGV[at]
-end
-local function number()
-  return tonumber(take())
-end
-local operations = {
-  acquire = function(tree)
-    return acquire(tree, take(), take(), take(), number(), number(), take(), take(), number(), take())
-  end,
-  release = function(tree)
-    return release(tree, take(), take(), take(), number(), number())
-  end,
-  renew = function(tree)
-    return renew(tree, take(), take(), take(), number(), take())
-  end,
-  inspect = function(tree)
-    return inspect(tree, take(), number())
-  end,
-  probe = function(tree)
-    return probe(tree)
-  end,
-}
-local takes = { acquire = 9, release = 5, renew = 5, inspect = 2, probe = 0 }
+local operations = { acquire = acquire, release = release, renew = renew, inspect = inspect, probe = probe }
 local function failure(problem)
   if type(problem) == 'table' then
     if problem.klock then return problem.klock end
@@ -368,12 +348,11 @@ local function failure(problem)
   end
   return { 'error', tostring(problem) }
 end
-local results = { nowUs, '' }
-while at < #ARGV do
-  local name, tree = take(), KEYS[number()]
-  local next = at + takes[name]
-  local ok, result = pcall(operations[name], tree)
-  at = next
+local results, at, last = { nowUs, '' }, 5, #ARGV
+while at < last do
+  local name, tree, words = string.match(ARGV[at], '^(%a+) (%d+) ?(.*)$')
+  local ok, result = pcall(operations[name], KEYS[tonumber(tree)], ARGV[at + 1], words, ARGV[at + 2])
+  at = at + (name == 'acquire' and 3 or 2)
   results[#results + 1] = ok and result or failure(result)
 end
 for to, ids in pairs(messages) do

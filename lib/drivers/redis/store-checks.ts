@@ -8,8 +8,8 @@ export interface StoreVerdict {
   readonly warnings: readonly (readonly [code: string, message: string])[];
 }
 
-/** Oldest Redis the script runs on: `PXAT`-free, but effects of scripts must be what is replicated. */
-const OLDEST_MAJOR = 5;
+/** Oldest Redis the script runs on: SET with PXAT is of that version. */
+const OLDEST_VERSION = 6.2;
 
 /** Judges a server by its probe (safety list 35; case B-047). */
 export function judgeStore(
@@ -46,8 +46,8 @@ function firstProblem(
   warnings: (readonly [string, string])[],
 ): string | undefined {
   if (role === 'slave') return `Redis at ${address} is a replica: locks need the primary`;
-  if (version !== '' && Number.parseInt(version, 10) < OLDEST_MAJOR)
-    return `Redis at ${address} is version ${version}; ${OLDEST_MAJOR} or newer is needed`;
+  if (version !== '' && Number.parseFloat(version) < OLDEST_VERSION)
+    return `Redis at ${address} is version ${version}; ${OLDEST_VERSION} or newer is needed`;
   if (!mayEvict(evictionPolicy, maxMemory)) return undefined;
   const text = `Redis at ${address} may evict keys (maxmemory ${maxMemory}, maxmemory-policy ${evictionPolicy}) and so free locks that are held; set maxmemory-policy noeviction`;
   if (eviction === 'refuse') return `${text}, or pass eviction: 'warn'`;

@@ -2,6 +2,7 @@ import {
   InvalidTokenError,
   LockNotHeldError,
   LockUnavailableError,
+  MAX_ID_BYTES,
   formatKey,
   type LockErrorFacts,
   type LockKey,
@@ -9,9 +10,12 @@ import {
 } from '../../core/index.js';
 import type { Answer } from './answer.js';
 import { treeName } from './key-names.js';
-import { releaseOperation, renewOperation, type Operation } from './operations.js';
+import { readRelease, renewQuestion, type Question, type ReleaseResult } from './operations.js';
 import { backoffMs, pause } from './pause.js';
 import type { RedisSession } from './redis-session.js';
+
+/** A text that is no token of anybody: what cannot be one is asked about as this. */
+const NO_TOKEN = '?';
 
 /** What an operation found when the token did not hold. */
 type NotHeld = 'other' | 'absent';
@@ -22,17 +26,16 @@ type NotHeld = 'other' | 'absent';
  */
 export async function releaseByToken(session: RedisSession, key: LockKey, token: string): Promise<void> {
   const facts: LockErrorFacts = { key, operation: 'release' };
-  const operation = releaseOperation({
+  const question: Question<ReleaseResult> = {
+    name: 'release',
     tree: treeName(session.options.prefix, key[0]),
     l2: key[1] ?? '',
-    // No request stands behind it: nothing is in line under this id, and no copy of an acquire is feared.
-    id: '',
-    token,
     facts,
-    keepMs: () => 0,
-    goneUntilMs: () => 0,
-  });
-  const { value, repeated } = await askUntilAnswered(session, operation, key, 'release');
+    // No request stands behind it: nothing is in line under this id, and no copy of an acquire is feared.
+    words: () => `0 0 ${NO_TOKEN} ${asToken(token)}`,
+    read: readRelease,
+  };
+  const { value, repeated } = await askUntilAnswered(session, question, key, 'release');
   if (value === 'released' || repeated) return;
   throw notHeld(key, value, 'release');
 }
@@ -47,16 +50,16 @@ export async function extendByToken(
   token: string,
   ttlMs: number,
 ): Promise<void> {
-  const operation = renewOperation({
+  const question = renewQuestion({
     tree: treeName(session.options.prefix, key[0]),
     l2: key[1] ?? '',
-    token,
-    number: undefined,
+    token: asToken(token),
+    number: 0,
     ttlMs,
     mode: 'most',
     facts: { key, operation: 'extend' },
   });
-  const { value } = await askUntilAnswered(session, operation, key, 'extend');
+  const { value } = await askUntilAnswered(session, question, key, 'extend');
   if (value.type === 'other' || value.type === 'absent') throw notHeld(key, value.type, 'extend');
 }
 
@@ -66,7 +69,7 @@ export async function extendByToken(
  */
 export async function askUntilAnswered<R>(
   session: RedisSession,
-  operation: Operation<R>,
+  question: Question<R>,
   key: LockKey,
   name: LockOperation,
 ): Promise<{ readonly value: R; readonly repeated: boolean }> {
@@ -74,7 +77,7 @@ export async function askUntilAnswered<R>(
   const endMs = clock.monoMs() + settings.releaseTimeoutMs;
   let repeated = false;
   for (let failures = 0; ; failures++) {
-    const answer: Answer<R> = await session.calls.ask(operation, endMs);
+    const answer: Answer<R> = await session.calls.ask(question, endMs);
     if (answer.type === 'answered') return { value: answer.value, repeated };
     if (answer.type === 'refused' && !answer.passing) throw answer.error;
     repeated ||= answer.type === 'unanswered';
@@ -82,6 +85,11 @@ export async function askUntilAnswered<R>(
       throw unavailable(answer, key, name);
     await pause(clock, backoffMs(failures, random));
   }
+}
+
+/** Ours are printable and short; anything else could not even be sent as one word. */
+function asToken(token: string): string {
+  return token.length <= MAX_ID_BYTES && /^[\x21-\x7e]+$/.test(token) ? token : NO_TOKEN;
 }
 
 function unavailable(

@@ -1,33 +1,33 @@
 -- acquire: grants a lock, or puts the request in line, or says no.
 --
--- Arguments: tree, l2 ('' for the L1 itself), id (request), token, ttl (ms), notAfter (ms of this store's clock),
---   mode ('queue': stay in line; 'leave': be told no and leave it), arrival (as answered before, '' at first),
---   span (fences to reserve), meta (JSON or '').
--- Result: {'granted', fence, span, ms left} for a new grant or for the one this id already has, whose end is not moved;
+-- Arguments: tree, l2 ('' for the L1 itself), and in words: ttl (ms), notAfter (ms of this store's clock), mode ('queue':
+--   stay in line; 'leave': be told no and leave it), arrival (as answered before, 0 at first), span (fences to reserve),
+--   id (request), token; then meta (JSON or '').
+-- Result: {'granted', fence} for a new grant, {'granted', fence, span, ms left} for the one this id already has, whose
+--   end is not moved; a fifth word 'repaired' if the fence had to be started again;
 --   {'queued', arrival, ms until it is worth asking again or -1}; {'busy', label of a holder, its ms left or -1};
 --   {'expired'}: executed after notAfter, nothing changed; {'gone'}: the id was taken back or given back before.
 -- Atomic: the test against every holder and every earlier waiter, the fence, the lock with its expiry, and leaving the
 --   line are one step. An L1 conflicts with everything below it, both ways; different L2 are independent.
 local function grant(tree, l2, id, token, ttl, span, meta)
-  local lock = lockOf(tree, l2)
   local ends = nowMs + ttl
   local fence, repaired = mint(tree, span)
-  redis.call('HSET', lock, 'id', id, 'token', token, 'fence', fence, 'span', span, 'at', string.format('%.0f', nowMs),
-    'by', label, 'meta', meta, 'n', '0')
-  redis.call('PEXPIREAT', lock, string.format('%.0f', ends))
+  write(lockOf(tree, l2), { token = token, n = 0, fence = fence, span = span, since = nowMs, id = id,
+    by = label, meta = meta }, ends)
   if l2 ~= '' then
-    redis.call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', string.format('(%.0f', nowMs))
+    redis.call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowMs)
     noteBelow(tree, l2, ends)
   end
-  return { 'granted', fence, tostring(span), string.format('%.0f', ttl), repaired and 'repaired' or '' }
+  if repaired then return { 'granted', fence, '', '', 'repaired' } end
+  return { 'granted', fence }
 end
 
 -- Who holds something that conflicts: its label and when that may end (ms from now, -1 unknown); nil if nobody does.
 local function conflict(tree, l2, own)
-  if own then return own.by or '', own.left end
+  if own then return own.by, own.left end
   if l2 ~= '' then
     local above = read(tree)
-    if above then return above.by or '', above.left end
+    if above then return above.by, above.left end
     return nil
   end
   local ends = heldBelow(tree)
@@ -35,8 +35,10 @@ local function conflict(tree, l2, own)
   return nil
 end
 
-local function acquire(tree, l2, id, token, ttl, notAfter, mode, arrival, span, meta)
-  if nowMs > notAfter then return { 'expired' } end
+local function acquire(tree, l2, words, meta)
+  local ttl, notAfter, mode, arrival, span, id, token = string.match(words, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+)$')
+  ttl, span = tonumber(ttl), tonumber(span)
+  if nowMs > tonumber(notAfter) then return { 'expired' } end
   local lock = lockOf(tree, l2)
   local queue, gone = tree .. ':queue', tree .. ':gone'
   -- Nearly always nothing is there, and one command tells.
@@ -46,7 +48,7 @@ local function acquire(tree, l2, id, token, ttl, notAfter, mode, arrival, span, 
   local goneUntil = redis.call('ZSCORE', gone, id)
   if goneUntil and tonumber(goneUntil) > nowMs then return { 'gone' } end
   local own = read(lock)
-  if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left), '' } end
+  if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left) } end
   local struck = strikeDead(tree)
   local entry = entryOf(tree, id)
   if entry then arrival = entry.arrival end

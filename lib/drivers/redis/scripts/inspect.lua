@@ -1,19 +1,19 @@
 -- inspect: who holds a key or something that conflicts with it, and who waits. Changes nothing.
 --
--- Arguments: tree, l2 ('' for the L1 and everything below it), limit (holders and waiters listed at most, each).
+-- Arguments: tree, l2 ('' for the L1 and everything below it), and in words: limit (holders and waiters listed at most,
+--   each).
 -- Result: {'report', waiters in all, {holder, ...}, {waiter, ...}} with
 --   holder = {l2, id, fence, label, metadata as JSON, ms since the grant, ms left}, waiter = {l2, id, label, ms waited}.
 -- Atomic: one snapshot. Reads of the line are bounded: beyond 1,000 entries the count is that of the whole tree.
 local function holderAt(tree, l2)
-  local name = lockOf(tree, l2)
-  local f = redis.call('HMGET', name, 'id', 'fence', 'by', 'meta', 'at')
-  local left = redis.call('PTTL', name)
-  if not f[1] or not f[2] or left < 0 then return nil end
-  local heldMs = math.max(0, nowMs - (tonumber(f[5] or '') or nowMs))
-  return { l2, f[1], f[2], f[3] or '', f[4] or '', string.format('%.0f', heldMs), tostring(left) }
+  local lock = read(lockOf(tree, l2))
+  if not lock then return nil end
+  local heldMs = tostring(math.max(0, nowMs - tonumber(lock.since)))
+  return { l2, lock.id, lock.fence, lock.by, lock.meta, heldMs, tostring(lock.left) }
 end
 
-local function inspect(tree, l2, limit)
+local function inspect(tree, l2, words)
+  local limit = tonumber(words)
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
   local below = l2 == '' and redis.call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
@@ -27,7 +27,7 @@ local function inspect(tree, l2, limit)
       count = count + 1
       if #waiters < limit then
         local waited = math.max(0, nowMs - math.floor(tonumber(entry.arrival) / 1000))
-        waiters[#waiters + 1] = { entry.l2, id, entry.by, string.format('%.0f', waited) }
+        waiters[#waiters + 1] = { entry.l2, id, entry.by, tostring(waited) }
       end
     end
   end

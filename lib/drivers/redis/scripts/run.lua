@@ -1,42 +1,13 @@
 -- The klock script: runs the operations of one turn of one client, in order, in one step.
 --
 -- KEYS: one name per tree touched, all in one slot (see shared.lua).
--- ARGV from 5: for each operation its name, the number of its tree in KEYS, and its arguments as its own header says.
+-- ARGV from 5: for each operation `<name> <number of its tree in KEYS> <words>`, then its l2, then for acquire its meta.
+--   The words are arguments without blanks in them, in one text: Redis and client libraries pay for each argument.
 -- Result: {TIME in us, woken ids of this client's channel joined by commas, one result per operation}.
 --   An operation that failed answers {'state', text} (what is stored contradicts itself), {'full', text} (a bound was
 --   hit) or {'error', text} (Redis refused a command of it); the others are carried out all the same.
 -- Atomic: the whole call.
-local at = 4
-
-local function take()
-  at = at + 1
-  return ARGV[at]
-end
-
-local function number()
-  return tonumber(take())
-end
-
-local operations = {
-  acquire = function(tree)
-    return acquire(tree, take(), take(), take(), number(), number(), take(), take(), number(), take())
-  end,
-  release = function(tree)
-    return release(tree, take(), take(), take(), number(), number())
-  end,
-  renew = function(tree)
-    return renew(tree, take(), take(), take(), number(), take())
-  end,
-  inspect = function(tree)
-    return inspect(tree, take(), number())
-  end,
-  probe = function(tree)
-    return probe(tree)
-  end,
-}
-
--- Arguments an operation takes after its tree: the next one starts there whatever became of this one.
-local takes = { acquire = 9, release = 5, renew = 5, inspect = 2, probe = 0 }
+local operations = { acquire = acquire, release = release, renew = renew, inspect = inspect, probe = probe }
 
 local function failure(problem)
   if type(problem) == 'table' then
@@ -46,12 +17,11 @@ local function failure(problem)
   return { 'error', tostring(problem) }
 end
 
-local results = { nowUs, '' }
-while at < #ARGV do
-  local name, tree = take(), KEYS[number()]
-  local next = at + takes[name]
-  local ok, result = pcall(operations[name], tree)
-  at = next
+local results, at, last = { nowUs, '' }, 5, #ARGV
+while at < last do
+  local name, tree, words = string.match(ARGV[at], '^(%a+) (%d+) ?(.*)$')
+  local ok, result = pcall(operations[name], KEYS[tonumber(tree)], ARGV[at + 1], words, ARGV[at + 2])
+  at = at + (name == 'acquire' and 3 or 2)
   results[#results + 1] = ok and result or failure(result)
 end
 

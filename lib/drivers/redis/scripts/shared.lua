@@ -2,8 +2,8 @@
 --
 -- One tree is an L1 with every L2 below it. KEYS names one key per tree, `<prefix>{<l1>}`, which is also the L1's own
 -- lock; every other key of the tree is that name and a suffix, so all of them live in the slot of the hash tag:
---   <tree>            hash    the lock [l1]
---   <tree>/<l2>       hash    the lock [l1, l2]
+--   <tree>            string  the lock [l1]
+--   <tree>/<l2>       string  the lock [l1, l2]
 --   <tree>:fence      string  last fence given out below the tree, decimal
 --   <tree>:below      zset    l2 of every lock held below, score = when it ends (ms)
 --   <tree>:queue      zset    waiters, all scores 0: `1<arrival><id>` for the L1, `2<l2>\255<arrival><id>` for an L2
@@ -17,8 +17,9 @@
 -- ARGV[2] channel of the client, ARGV[3] its label, ARGV[4] 'required' or 'best-effort' (fences)
 -- ARGV[5...] the operations: see run.lua
 --
--- A lock is a hash: id (request), token, fence, span, at (ms of the grant), by (label), meta (JSON), n (number of the
--- last renewal), and `kept` (token of the holder that gave it back) while it is kept without a holder.
+-- A lock is one string, so that it is written together with its expiry by one command: token, number of the last
+-- renewal, fence, span, ms of the grant, id (request), label, metadata (JSON), separated by \255. While it is kept
+-- without a holder its token is that of the last one with `kept:` before it.
 local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 -- How long a waiter counts as alive after it asked, how long after it was woken, and what keeps a tree's waiting
@@ -41,33 +42,45 @@ local function refuse(kind, text)
   error({ klock = { kind, text } })
 end
 
--- The lock as it stands, nil if it is free. What is no lock of ours, or would never end, is nobody's to take.
+-- The parts of a lock's text; nil for what is no lock of ours.
+local function parts(text)
+  local token, n, fence, span, since, id, by, meta =
+    string.match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
+  if not token then return nil end
+  return { token = token, n = n, fence = fence, span = span, since = since, id = id, by = by, meta = meta }
+end
+
+-- Milliseconds go to Redis and into text as Lua numbers: 13 digits are printed whole, unlike microseconds and fences.
+local function write(name, lock, ends)
+  redis.call('SET', name, lock.token .. '\255' .. lock.n .. '\255' .. lock.fence .. '\255' .. lock.span .. '\255' ..
+    lock.since .. '\255' .. lock.id .. '\255' .. lock.by .. '\255' .. lock.meta, 'PXAT', ends)
+end
+
+-- The lock as it stands and its ms left, nil if it is free. What is no lock of ours, or would never end, is nobody's to
+-- take or to give back.
 local function read(name)
-  local f = redis.call('HMGET', name, 'id', 'token', 'fence', 'span', 'by', 'kept', 'n')
-  if not f[1] or not f[2] or not f[3] then
-    if redis.call('EXISTS', name) == 0 then return nil end
-    refuse('state', 'the key ' .. name .. ' holds something that is not a lock')
-  end
-  local left = redis.call('PTTL', name)
-  if left == -1 then refuse('state', 'the lock at ' .. name .. ' has no expiry') end
-  if left < 0 then return nil end
-  return { id = f[1], token = f[2], fence = f[3], span = f[4], by = f[5], kept = f[6], n = f[7], left = left }
+  local text = redis.call('GET', name)
+  if not text then return nil end
+  local lock = parts(text)
+  if not lock then refuse('state', 'the key ' .. name .. ' holds something that is not a lock') end
+  lock.left = redis.call('PTTL', name)
+  if lock.left == -1 then refuse('state', 'the lock at ' .. name .. ' has no expiry') end
+  if lock.left < 0 then return nil end
+  return lock
 end
 
 -- Keeps the index of locks below a tree alive as long as its last entry.
 local function noteBelow(tree, l2, ends)
   local below = tree .. ':below'
-  redis.call('ZADD', below, string.format('%.0f', ends), l2)
-  if redis.call('PTTL', below) < ends - nowMs then
-    redis.call('PEXPIREAT', below, string.format('%.0f', ends))
-  end
+  redis.call('ZADD', below, ends, l2)
+  if redis.call('PTTL', below) < ends - nowMs then redis.call('PEXPIREAT', below, ends) end
 end
 
 -- When the last lock below the tree ends (ms), nil if there is none. One whose key went away early (deleted by hand,
 -- evicted) is struck off.
 local function heldBelow(tree)
   local below = tree .. ':below'
-  redis.call('ZREMRANGEBYSCORE', below, '-inf', string.format('(%.0f', nowMs))
+  redis.call('ZREMRANGEBYSCORE', below, '-inf', '(' .. nowMs)
   for _ = 1, 64 do
     local first = redis.call('ZRANGE', below, 0, 0)[1]
     if not first then return nil end

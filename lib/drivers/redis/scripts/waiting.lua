@@ -51,7 +51,7 @@ local function stand(tree, l2, id, old)
   local line = tree .. ':line'
   if redis.call('ZCARD', line) >= MAX_WAITERS then refuse('full', 'the tree has ' .. MAX_WAITERS .. ' waiters') end
   local arrival
-  if string.match(old, '^%d+$') and #old == 16 and not isLarger(old, nowUs) then
+  if #old == 16 and not isLarger(old, nowUs) then
     arrival = old
   else
     local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
@@ -76,10 +76,10 @@ local function headOf(tree, l2)
   return string.sub(rest, 1, 16), string.sub(rest, 17)
 end
 
--- Whether somebody else came earlier and waits for something that conflicts. `arrival` is '' for who is not in line.
+-- Whether somebody else came earlier and waits for something that conflicts. `arrival` is 0 for who is not in line.
 local function isOvertaking(tree, l2, id, arrival)
   local function stands(earlier, who)
-    return earlier and who ~= id and (arrival == '' or earlier < arrival)
+    return earlier and who ~= id and (arrival == '0' or earlier < arrival)
   end
   if l2 ~= '' then return stands(headOf(tree, '')) or stands(headOf(tree, l2)) end
   local first = redis.call('ZRANGE', tree .. ':line', 0, 0, 'WITHSCORES')
