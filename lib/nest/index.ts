@@ -26,3 +26,4 @@ export {
   type RequiresLockOptions,
 } from './requires-lock.decorator.js';
 export { InjectKlock, getKlockToken } from './tokens.js';
+export { asTransaction, type AsTransactionOptions } from './transaction-order.js';

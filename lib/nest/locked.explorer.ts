@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError, quote } from '../core/index.js';
 import { bind, isBindable } from './binding.js';
@@ -7,10 +7,13 @@ import { lockedMethodsOf, type LockedMethodFacts } from './locked-methods.js';
 import { className } from './locked-target.js';
 import { registryOfApplication, type Registry } from './registry.js';
 import { REGISTRY } from './tokens.js';
+import { warnOfTransactions } from './transaction-order.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 type HostModule = NonNullable<Wrapper['host']>;
 type Factory = (...deps: unknown[]) => unknown;
+
+const logger = new Logger('Klock');
 
 /**
  * Looks at everything the application is made of once, before it starts: binds objects that Nest did not construct itself
@@ -30,11 +33,12 @@ export class LockedExplorer {
   /** @throws InvalidOptionError naming Class.method for an instance nobody registered, or an option its back end cannot keep. */
   explore(): void {
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
+    const warned = new WeakSet<object>();
     for (const wrapper of wrappers) {
       const registry = this.registryOf(wrapper.host);
       if (wrapper.isNotMetatype) this.bindMade(wrapper, registry);
       const prototype = prototypeOf(wrapper);
-      if (prototype !== undefined) checkClass(prototype, registry);
+      if (prototype !== undefined) checkClass(prototype, registry, warned);
     }
   }
 
@@ -80,13 +84,14 @@ function prototypeOf(wrapper: Wrapper): object | undefined {
   return isBindable(wrapper.instance) ? (Object.getPrototypeOf(wrapper.instance) as object) : undefined;
 }
 
-function checkClass(ownPrototype: object, registry: Registry): void {
+function checkClass(ownPrototype: object, registry: Registry, warned: WeakSet<object>): void {
   let prototype: object | null = ownPrototype;
   while (prototype !== null && prototype !== Object.prototype) {
     const methods = lockedMethodsOf(prototype);
     for (const facts of methods.values()) for (const fact of facts) checkMethod(fact, registry);
     for (const name of parametersOf(prototype).keys())
       if (!methods.has(name)) throw withoutLock(prototype, name);
+    warnOfTransactions(prototype, logger, warned);
     prototype = Object.getPrototypeOf(prototype) as object | null;
   }
 }
