@@ -194,6 +194,25 @@ describe('an acquire over the wire', () => {
     await lock.release();
   });
 
+  it('[K-166] releases a grant that was answered after the lease of its session, and asks on a new one', async () => {
+    const clock = new FakeClock();
+    const server = await bench.server();
+    const { klock } = bench.rig(server.url, { clock, instance: { ttlMs: 3_000 } });
+    await (await klock.acquire('warm')).release();
+    server.on('Acquire', (_, { nth, usual }) => {
+      const granted = usual();
+      // No timer has run when the answer is read: only the comparison of now tells (case B-014).
+      if (nth === 2) clock.block(4_000);
+      return granted;
+    });
+    const lock = await klock.acquire('a', { waitMs: 10_000 });
+    const [, over, current] = acquires(server);
+    expect(current?.sessionId).not.toBe(over?.sessionId);
+    expect(lock.held).toBe(true);
+    await until(() => server.seen('Release').some((call) => call.request.sessionId === over?.sessionId));
+    await until(() => server.seen('CloseSession').length === 1);
+  });
+
   it('[K-167] never binds a handle to a session that a server change ended, however they race', async () => {
     const seed = 20_261_129;
     let random = seed;
@@ -334,6 +353,26 @@ describe('a wait that ends in doubt', () => {
     expect(other.held).toBe(true);
     expect(lost).toHaveLength(0);
     expect(server.seen('CloseSession')).toHaveLength(0);
+  });
+
+  it('[K-160] is settled although its caller gave up while there was no connection', async () => {
+    const server = await busyServer();
+    const { klock, lost, proxy } = await throughProxy(server, { instance: { ttlMs: 20_000 } });
+    const other = await klock.acquire('mine');
+    server.on('Acquire', (_, { nth, usual }) => (nth === 2 ? NEVER : usual()));
+    const controller = new AbortController();
+    const waiting = klock.acquire('busy', { signal: controller.signal });
+    await server.received('Acquire', 2);
+    await proxy.refuse();
+    proxy.reset();
+    await real(60);
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await proxy.accept();
+    await until(() => acquires(server).some(({ p1 }) => p1.startsWith('klock-tombstone/')));
+    await until(() => server.seen('Release').length === 1);
+    expect(other.held).toBe(true);
+    expect(lost).toHaveLength(0);
   });
 
   it('[K-150] still is LOCK_TIMEOUT when the store answered at the end, over a new connection', async () => {
