@@ -1,0 +1,53 @@
+import { EventEmitter } from 'node:events';
+import { heapBytes, serve } from './children/serve.js';
+import { loadContender, type Addresses, type ContenderName, type LockClient } from './contenders/index.js';
+import { burst, type BurstLoad } from './loads/burst.js';
+import { cancelAll } from './loads/cancel.js';
+import { steady, type SteadyLoad } from './loads/steady.js';
+
+// One process of one contender: opens its client and carries out loads when told to.
+// Thousands of waits share one signal on purpose.
+EventEmitter.defaultMaxListeners = 0;
+
+const clients: LockClient[] = [];
+const held: unknown[] = [];
+const HOLD_AT_ONCE = 64;
+
+function client(): LockClient {
+  const [first] = clients;
+  if (first === undefined) throw new Error('nothing was opened');
+  return first;
+}
+
+async function open(name: ContenderName, addresses: Addresses, count = 1): Promise<void> {
+  const contender = await loadContender(name);
+  for (let opened = 0; opened < count; opened++) clients.push(await contender.open(addresses));
+}
+
+/** Makes every client do something once: its session is opened by that. */
+async function useEach(): Promise<void> {
+  for (const [index, each] of clients.entries()) await each.section([`session-${index}`], () => undefined);
+}
+
+/** Takes locks and keeps them as long as this process lives. */
+async function hold(from: number, count: number): Promise<void> {
+  const taker = client();
+  const take = taker.take?.bind(taker);
+  if (take === undefined) throw new Error('this contender only runs sections');
+  for (let next = from; next < from + count; next += HOLD_AT_ONCE) {
+    const size = Math.min(HOLD_AT_ONCE, from + count - next);
+    held.push(
+      ...(await Promise.all(Array.from({ length: size }, (_, index) => take([`held-${next + index}`])))),
+    );
+  }
+}
+
+serve({
+  open,
+  useEach,
+  hold,
+  steady: (load: SteadyLoad) => steady(client(), load),
+  burst: (load: BurstLoad) => burst(client(), load),
+  cancelAll: (key: string, waiters: number) => cancelAll(client(), key, waiters),
+  heap: heapBytes,
+});

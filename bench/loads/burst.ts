@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuMs } from '../children/serve.js';
+import type { LockClient } from '../contenders/contender.js';
+import { messageOf, sharedNow } from './sample.js';
+
+/** Waiters that ask for one key at the same moment and hold nothing; over when each had it once. */
+export interface BurstLoad {
+  readonly key: string;
+  readonly waiters: number;
+  /** On the shared clock, so that several processes begin together. */
+  readonly startAtMs: number;
+}
+
+export interface BurstSample {
+  readonly startedMs: number;
+  readonly endedMs: number;
+  /** How long each waiter waited until it held. */
+  readonly waitsMs: readonly number[];
+  readonly cpuMs: number;
+  readonly errors: number;
+  readonly firstError?: string;
+}
+
+/** Timers are late by about this; the rest is waited for awake. */
+const AWAKE_MS = 2;
+
+export async function burst(
+  client: LockClient,
+  { key, waiters, startAtMs }: BurstLoad,
+): Promise<BurstSample> {
+  await sleep(Math.max(0, startAtMs - sharedNow() - AWAKE_MS));
+  while (sharedNow() < startAtMs);
+  const cpuBefore = cpuMs();
+  const startedMs = sharedNow();
+  const waitsMs: number[] = [];
+  const held = (): void => void waitsMs.push(sharedNow() - startedMs);
+  const sections = Array.from({ length: waiters }, () => client.section([key], held));
+  const ends = await Promise.allSettled(sections);
+  const failed = ends.find((end) => end.status === 'rejected');
+  return {
+    startedMs,
+    endedMs: sharedNow(),
+    waitsMs,
+    cpuMs: cpuMs() - cpuBefore,
+    errors: ends.filter((end) => end.status === 'rejected').length,
+    ...(failed === undefined ? undefined : { firstError: messageOf(failed.reason) }),
+  };
+}

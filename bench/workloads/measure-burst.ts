@@ -1,0 +1,79 @@
+import type { Bench, Measured } from '../bench.js';
+import type { Child } from '../children/child.js';
+import { loadContender, type ContenderName } from '../contenders/index.js';
+import type { BurstLoad, BurstSample } from '../loads/burst.js';
+import { sharedNow } from '../loads/sample.js';
+import { median, percentile } from '../numbers.js';
+import { commandsOf } from '../servers/stores.js';
+
+export interface BurstPlan {
+  readonly processes: number;
+  readonly waitersEach: number;
+  /** Bursts go on until this is over; the first one only warms up unless it took that long. */
+  readonly budgetMs: number;
+}
+
+/** Time for the message to reach every process before the burst begins. */
+const LEAD_MS = 15;
+const MAX_BURSTS = 60;
+const PER = 10_000;
+
+interface Burst {
+  readonly pairs: number;
+  readonly elapsedMs: number;
+  readonly waitsMs: readonly number[];
+  readonly cpuMs: number;
+  readonly errors: number;
+  readonly firstError: string | undefined;
+}
+
+/** Lets processes of a contender ask for one key together, again and again. */
+export async function measureBurst(bench: Bench, name: ContenderName, plan: BurstPlan): Promise<Measured> {
+  const { needs } = await loadContender(name);
+  const processes = await Promise.all(
+    Array.from({ length: plan.processes }, (_, index) => bench.stage.client(name, index)),
+  );
+  const redis = needs === 'redis' ? (await bench.stage.server('redis')).address : undefined;
+  const commandsBefore = redis === undefined ? 0 : await commandsOf(redis);
+  const all: Burst[] = [];
+  const until = performance.now() + plan.budgetMs;
+  do all.push(await oneBurst(processes, plan.waitersEach));
+  while (performance.now() < until && all.length < MAX_BURSTS);
+  const commands = redis === undefined ? undefined : (await commandsOf(redis)) - commandsBefore - 1;
+  return measured(all, commands);
+}
+
+async function oneBurst(processes: readonly Child[], waiters: number): Promise<Burst> {
+  const load: BurstLoad = { key: 'burst', waiters, startAtMs: sharedNow() + LEAD_MS };
+  const samples = await Promise.all(processes.map((child) => child.call<BurstSample>('burst', load)));
+  const startedMs = Math.min(...samples.map((sample) => sample.startedMs));
+  const endedMs = Math.max(...samples.map((sample) => sample.endedMs));
+  return {
+    pairs: samples.reduce((sum, sample) => sum + sample.waitsMs.length, 0),
+    elapsedMs: endedMs - startedMs,
+    waitsMs: samples.flatMap((sample) => [...sample.waitsMs]),
+    cpuMs: samples.reduce((sum, sample) => sum + sample.cpuMs, 0),
+    errors: samples.reduce((sum, sample) => sum + sample.errors, 0),
+    firstError: samples.find((sample) => sample.firstError !== undefined)?.firstError,
+  };
+}
+
+function measured(all: readonly Burst[], commands: number | undefined): Measured {
+  const firstError = all.find((burst) => burst.firstError !== undefined)?.firstError;
+  const errors = all.reduce((sum, burst) => sum + burst.errors, 0);
+  const pairsInAll = all.reduce((sum, burst) => sum + burst.pairs, 0);
+  if (pairsInAll === 0) throw new Error(firstError ?? 'nobody was granted the key');
+  const counted = all.length > 1 ? all.slice(1) : all;
+  const waits = Float64Array.from(counted.flatMap((burst) => burst.waitsMs)).sort();
+  return {
+    figures: {
+      pairsPerSecond: median(counted.map((burst) => (burst.pairs / burst.elapsedMs) * 1_000)),
+      p50Ms: percentile(waits, 0.5),
+      p99Ms: percentile(waits, 0.99),
+      clientCpuMs: (all.reduce((sum, burst) => sum + burst.cpuMs, 0) / pairsInAll) * PER,
+      ...(commands !== undefined && { commandsPerPair: commands / pairsInAll }),
+    },
+    errors,
+    ...(firstError !== undefined && { firstError }),
+  };
+}

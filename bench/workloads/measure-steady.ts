@@ -1,0 +1,37 @@
+import type { Bench, Measured } from '../bench.js';
+import { loadContender, type ContenderName } from '../contenders/index.js';
+import type { KeyPlan } from '../loads/keys.js';
+import type { Sample } from '../loads/sample.js';
+import type { SteadyLoad } from '../loads/steady.js';
+
+const PER = 10_000;
+
+/** Loads one process of a contender for a moment. */
+export async function measureSteady(
+  bench: Bench,
+  name: ContenderName,
+  load: { readonly keys: KeyPlan; readonly inFlight: number },
+): Promise<Measured> {
+  const { needs } = await loadContender(name);
+  const child = await bench.stage.client(name);
+  const before = await bench.stage.serverCpuMs(needs);
+  const timed: SteadyLoad = { ...load, warmMs: bench.pick(80, 300), ms: bench.pick(200, 1_000) };
+  const sample = await child.call<Sample>('steady', timed);
+  const after = await bench.stage.serverCpuMs(needs);
+  return measured(sample, before === undefined || after === undefined ? undefined : after - before);
+}
+
+function measured(sample: Sample, serverMs: number | undefined): Measured {
+  if (sample.pairs === 0) throw new Error(sample.firstError ?? 'not one pair in the time given');
+  return {
+    figures: {
+      pairsPerSecond: (sample.pairs / sample.elapsedMs) * 1_000,
+      p50Ms: sample.p50Ms,
+      p99Ms: sample.p99Ms,
+      clientCpuMs: (sample.cpuMs / sample.pairs) * PER,
+      ...(serverMs !== undefined && { serverCpuMs: (serverMs / sample.pairsInAll) * PER }),
+    },
+    errors: sample.errors,
+    ...(sample.firstError !== undefined && { firstError: sample.firstError }),
+  };
+}
