@@ -21,6 +21,7 @@ const LIMITED: ReadonlySet<string> = new Set([
   lockService.CreateSession.path,
   lockService.Acquire.path,
   lockService.WatchSession.path,
+  lockService.Channel.path,
 ]);
 
 const RATE: Refused = { code: status.RESOURCE_EXHAUSTED, details: 'too many calls from this address' };
@@ -97,8 +98,18 @@ class GatedCall extends ServerInterceptingCall {
 
   override sendMessage(message: Parameters<SendMessage>[0], callback: Parameters<SendMessage>[1]): void {
     super.sendMessage(message, () => {
-      if (this.open !== undefined && !this.open.closed) this.open.written = true;
+      if (this.open !== undefined && !this.open.closed) this.open.written = !isDestroyed(this.inner);
       callback();
     });
   }
+}
+
+/**
+ * Whether the HTTP/2 stream under a call is gone. Node reports a write that failed with its connection as done when
+ * the stream was destroyed meanwhile; grpc-js keeps the stream to itself, so a version that keeps it elsewhere counts
+ * as alive, which at worst leaves a lock to its lease.
+ */
+function isDestroyed(call: InterceptedCall): boolean {
+  const { stream } = call as { readonly stream?: { readonly destroyed?: unknown } };
+  return stream?.destroyed === true;
 }

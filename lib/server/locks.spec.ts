@@ -159,6 +159,24 @@ describe('locks over the wire', () => {
     expect((await client.acquire({ sessionId: two, requestId: 'r' })).error).toBeUndefined();
   });
 
+  it('[K-066] [K-075] an attempt that follows within a second keeps its place before whoever came later', async () => {
+    const { token } = await client.acquire({ sessionId: one });
+    const first = client.acquire({ sessionId: two, requestId: 'early', timeoutMs: 100n });
+    await client.heartbeat(two);
+    const late = client.acquire({ sessionId: one, requestId: 'late' });
+    await client.heartbeat(one);
+    await at.clock.advance(100);
+    expect((await first).error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await at.clock.advance(900);
+    const again = client.acquire({ sessionId: two, requestId: 'early' });
+    await client.heartbeat(two);
+    await client.release({ sessionId: one, token });
+    const won = await again;
+    expect(won.error).toBeUndefined();
+    await client.release({ sessionId: two, token: won.token });
+    expect((await late).fence > won.fence).toBe(true);
+  });
+
   it('[K-077] [K-079] finished requests are forgotten by number and age as configured', async () => {
     const small = await rig({ idempotencyEntries: 2, idempotencyTtlMs: 1_000 });
     const sessionId = await small.client.session();

@@ -196,6 +196,27 @@ describe('restarts', () => {
     expect(store.apply({ ...ask, requestId: 'again' })).toMatchObject({ type: 'granted' });
   });
 
+  it('a wall clock set back does not lengthen the ownership', async () => {
+    const clock = new SteppedClock();
+    const [server] = await start({ stateDir: stateDir(), clock });
+    const store = server.openLocalStore();
+    store.apply({ type: 'open-session', sessionId: 's', leaseMs: 30_000 });
+    rmSync(join(stateDir(), 'owner'));
+    mkdirSync(join(stateDir(), 'owner'));
+    clock.wallOffsetMs = -60_000;
+    await new Promise((resolve) => setTimeout(resolve, ownerTiming.sureMs + 20));
+    const ask = {
+      type: 'acquire',
+      sessionId: 's',
+      requestId: 'r',
+      key: ['k'],
+      waitUntilMs: 0,
+      callId: 1,
+    } as const;
+    expect(store.apply(ask)).toMatchObject({ type: 'refused', refusal: { why: 'recovering' } });
+    rmSync(join(stateDir(), 'owner'), { recursive: true });
+  });
+
   it('a second server on the directory is refused while the first serves', async () => {
     await start({ stateDir: stateDir() });
     await expect(start({ stateDir: stateDir() })).rejects.toMatchObject({ code: 'BACKEND_MISCONFIGURED' });

@@ -54,3 +54,12 @@ export const ATTEMPT_KEEPS_PLACE_MS = 1_000;
 
 /** After the drain, answers under way have this long to get out. */
 export const CLOSE_GRACE_MS = 1_000;
+
+/** Fences one grant of a channel may cover: how often it can be passed on inside its process. */
+export const MAX_CHANNEL_SPAN = 1_024;
+
+/** Answers a channel's client has not acknowledged; from here on new acquires are refused for now. */
+export const MAX_UNACKNOWLEDGED_ANSWERS = 100_000;
+
+/** And from here on its stream is ended: a client that reads again and resumes finds everything. */
+export const MAX_UNREAD_ANSWERS = 200_000;

@@ -9,6 +9,7 @@ import {
 } from '../rpc/index.js';
 import { AuthToken } from './auth-token.js';
 import { CallGate } from './call-gate.js';
+import { ChannelRpc } from './channel-rpc.js';
 import { Deliveries } from './deliveries.js';
 import { Drain } from './drain.js';
 import { EngineHost } from './engine-host.js';
@@ -47,6 +48,7 @@ export class ServerParts {
   readonly sessions: SessionRpcs;
   private readonly locks: LockRpcs;
   private readonly watches: WatchRpc;
+  private readonly channels: ChannelRpc;
   private readonly errors: WireErrors;
   private readonly limiter: RateLimiter | undefined;
 
@@ -78,6 +80,7 @@ export class ServerParts {
       deliveries: new Deliveries(clock, (grant) => this.giveBack(grant)),
     });
     this.watches = new WatchRpc({ ...shared, calls: this.gate.calls, isDraining });
+    this.channels = new ChannelRpc({ ...shared, calls: this.gate.calls, sessions: this.sessions });
   }
 
   /** Handlers by RPC name, for grpc-js. */
@@ -90,6 +93,7 @@ export class ServerParts {
       Release: this.unary(ReleaseResponse, locks.release.bind(locks)),
       CloseSession: this.unary(CloseSessionResponse, sessions.close.bind(sessions)),
       WatchSession: this.watches.watch,
+      Channel: this.channels.serve,
     } satisfies Record<keyof typeof lockService, unknown>;
   }
 

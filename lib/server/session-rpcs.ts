@@ -1,5 +1,5 @@
 import { type Clock, MAX_ID_BYTES, type Random } from '../core/index.js';
-import type { Answers } from '../engine/index.js';
+import type { Answers, OpenSession } from '../engine/index.js';
 import {
   type CloseSessionRequest,
   CloseSessionResponse,
@@ -39,6 +39,9 @@ export interface SessionRpcParts {
   readonly isDraining: () => boolean;
 }
 
+/** What a channel says of its session beyond the six calls. */
+export type SessionFacts = Pick<OpenSession, 'client' | 'exactlyOnce'>;
+
 /** CreateSession, Heartbeat and CloseSession. */
 export class SessionRpcs {
   /** The longest lease given so far. */
@@ -46,14 +49,19 @@ export class SessionRpcs {
 
   constructor(private readonly parts: SessionRpcParts) {}
 
-  create(request: CreateSessionRequest, respond: (answer: SessionResponse) => void, call: OpenCall): void {
+  create(
+    request: CreateSessionRequest,
+    respond: (answer: SessionResponse) => void,
+    call: OpenCall,
+    facts: SessionFacts = {},
+  ): void {
     const { checks, cover } = this.parts;
     const wrong = checks.envelope(request);
     if (wrong !== undefined) return respond(SessionResponse.create({ error: wrong }));
     const leaseMs = this.leaseFor(durationFromWire(request.leaseMs));
     if (leaseMs <= 0) return respond(SessionResponse.create({ error: this.noLease() }));
-    if (cover === undefined || cover.covers(leaseMs)) return this.open(leaseMs, respond);
-    void this.openCovered(cover, leaseMs, respond, call);
+    if (cover === undefined || cover.covers(leaseMs)) return this.open(leaseMs, respond, facts);
+    void this.openCovered(cover, leaseMs, respond, call, facts);
   }
 
   heartbeat(request: HeartbeatRequest, respond: (answer: SessionResponse) => void): void {
@@ -94,6 +102,7 @@ export class SessionRpcs {
     leaseMs: number,
     respond: (answer: SessionResponse) => void,
     call: OpenCall,
+    facts: SessionFacts,
   ): Promise<void> {
     try {
       await cover.coverLease(leaseMs);
@@ -105,12 +114,12 @@ export class SessionRpcs {
       );
       return respond(SessionResponse.create({ error }));
     }
-    if (!call.closed) this.open(leaseMs, respond);
+    if (!call.closed) this.open(leaseMs, respond, facts);
   }
 
-  private open(leaseMs: number, respond: (answer: SessionResponse) => void): void {
+  private open(leaseMs: number, respond: (answer: SessionResponse) => void, facts: SessionFacts): void {
     const { host, random } = this.parts;
-    const answer = host.apply({ type: 'open-session', sessionId: newSessionId(random), leaseMs });
+    const answer = host.apply({ type: 'open-session', sessionId: newSessionId(random), leaseMs, ...facts });
     if (answer.type === 'session') this.longestLeaseMs = Math.max(this.longestLeaseMs, leaseMs);
     respond(this.session(answer));
   }

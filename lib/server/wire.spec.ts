@@ -23,7 +23,7 @@ describe('klock.v1 over the wire', () => {
   });
 
   it('[K-025] another service or method is UNIMPLEMENTED', async () => {
-    const other = { ...lockService.CreateSession, path: '/klock.v1.LockService/Channel' };
+    const other = { ...lockService.CreateSession, path: '/klock.v1.LockService/Elsewhere' };
     await expect(at.client.unary(other, CreateSessionRequest.create()).answer).rejects.toMatchObject({
       code: 12,
     });

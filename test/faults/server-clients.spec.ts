@@ -1,3 +1,4 @@
+import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net';
 import { LockServer } from '../../lib/server/index.js';
 import { realPause, until, WireClient } from '../../lib/server/server.spec-support.js';
 import { Child } from '../support/child.js';
@@ -107,6 +108,34 @@ describe('clients that vanish', () => {
     expect(server.uncaught).toEqual([]);
   }, 30_000);
 
+  it('[B-029] [K-089] a grant whose answer meets a broken connection is given back, unless its request comes again', async () => {
+    const server = await startHere();
+    const client = connect(server.address);
+    const store = server.openLocalStore();
+    for (const retried of [false, true]) {
+      const relay = await startRelay(server.port);
+      const dying = connect(`127.0.0.1:${relay.port}`);
+      const sessionId = await dying.session(LONG);
+      const key = ['p1'] as const;
+      const own = { type: 'acquire', sessionId: 'own', key, waitUntilMs: 0 } as const;
+      store.apply({ type: 'open-session', sessionId: 'own', leaseMs: 60_000 });
+      const held = store.apply({ ...own, callId: store.newCallId(), requestId: 'r' });
+      dying.acquiring({ sessionId, requestId: 'remote', timeoutMs: 0n });
+      await until(() => server.stats.waiters === 1);
+      const token = held.type === 'granted' ? held.grant.token : '';
+      relay.cut(() => {
+        // The connection is gone for the kernel, and the server has not heard of it yet.
+        store.apply({ type: 'close-session', sessionId: 'own', reason: 'client_close' });
+        expect([token !== '', server.stats.locks, server.stats.waiters]).toEqual([true, 1, 0]);
+      });
+      const retry = retried ? await client.acquire({ sessionId, requestId: 'remote' }) : undefined;
+      await realPause(1_000);
+      expect(server.stats.locks).toBe(retried ? 1 : 0);
+      expect(retry?.error).toBeUndefined();
+      await client.closeSession(sessionId);
+    }
+  });
+
   it('[B-032] a cancelled waiter leaves at once; a silent one costs at most its lease and a second', async () => {
     const server = await startHere();
     const proxy = await behindProxy(server.port);
@@ -177,7 +206,6 @@ describe('clients that vanish', () => {
 
   it('a client that floods odd bytes costs its own connection only', async () => {
     const server = await startProcess();
-    const { createConnection } = await import('node:net');
     for (const bytes of [
       'GET / HTTP/1.1\r\n\r\n',
       '\0'.repeat(100),
@@ -193,6 +221,27 @@ describe('clients that vanish', () => {
     expect((await connect(server.address).create()).error).toBeUndefined();
     expect(server.uncaught).toEqual([]);
   }, 20_000);
+
+  /** Passes one connection on; `cut` resets the server's end and runs `then` before the server's event loop can notice. */
+  async function startRelay(port: number) {
+    const ends: Socket[] = [];
+    const relay = createServer((socket) => {
+      const upstream = createConnection(port, '127.0.0.1');
+      ends.push(upstream, socket);
+      for (const end of [socket, upstream]) end.on('error', () => undefined);
+      socket.pipe(upstream).pipe(socket);
+    });
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+    cleanups.push(() => relay.close());
+    const cut = (then: () => void): void => {
+      // The public resetAndDestroy waits for the event loop, in which the server would hear of it first.
+      const { _handle } = ends[0] as unknown as { _handle: { reset(done: () => void): void } };
+      _handle.reset(() => undefined);
+      for (const end of ends) end.destroy();
+      then();
+    };
+    return { port: (relay.address() as AddressInfo).port, cut };
+  }
 
   async function waitersAre(server: LockServerProcess, count: number): Promise<void> {
     await untilTrue(async () => (await server.stats()).waiters === count);
