@@ -6,5 +6,6 @@ export {
   type ResolvedClientOptions,
   type Transport,
 } from './client-options.js';
+export { ChannelClient, type Speech } from './channel-client.js';
 export { LockClient } from './lock-client.js';
 export { errorOfOutcome, type NoAnswer } from '../session/index.js';

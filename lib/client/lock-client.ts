@@ -35,6 +35,14 @@ import { RemoteCloses } from './remote-close.js';
 import { SessionSlot } from './session-slot.js';
 import { SessionWatch } from './session-watch.js';
 
+/** What a client has in common with the one that speaks channels. */
+export interface SharedParts {
+  readonly connection: Connection;
+  readonly service: LockService;
+  /** A session was opened on this server, or it was met by a mismatch. */
+  metServer(serverId: string): void;
+}
+
 /**
  * The client of one lock server over the six RPCs: sessions on a ladder of lease lengths, what is held on them, and what
  * is still to be told to the server. Connects when first needed.
@@ -56,6 +64,7 @@ export class LockClient {
   constructor(
     private readonly options: ResolvedClientOptions,
     private readonly host: DriverHost,
+    private readonly shared?: SharedParts,
   ) {
     const { clock, random, settings } = host;
     this.checkLease();
@@ -63,13 +72,9 @@ export class LockClient {
     this.background = new Background((cause) =>
       host.warn('INTERNAL', 'a background task of the client failed', cause),
     );
-    this.connection = new Connection({ ...options, ttlMs: settings.ttlMs }, clock, random, (state, cause) =>
-      host.storeState(state, cause),
-    );
-    const metadata = new Metadata();
-    if (options.authToken !== undefined) metadata.set(AUTHORIZATION, `Bearer ${options.authToken}`);
-    const { connectTimeoutMs } = options;
-    this.service = new LockService({ clock, connection: this.connection, metadata, connectTimeoutMs });
+    const { connection, service } = shared ?? connect(options, host);
+    this.connection = connection;
+    this.service = service;
     this.remoteCloses = new RemoteCloses(this.service, clock, random);
   }
 
@@ -272,6 +277,7 @@ export class LockClient {
   }
 
   private metServer(serverId: string): void {
+    this.shared?.metServer(serverId);
     if (!this.servers.meet(serverId)) return;
     this.host.warn(
       'SERVER_ALTERNATES',
@@ -294,4 +300,18 @@ export class LockClient {
   private *sessions(): Iterable<LiveSession> {
     for (const slot of this.slots.values()) if (slot.current !== undefined) yield slot.current;
   }
+}
+
+function connect(
+  options: ResolvedClientOptions,
+  host: DriverHost,
+): Pick<SharedParts, 'connection' | 'service'> {
+  const { clock, random, settings } = host;
+  const connection = new Connection({ ...options, ttlMs: settings.ttlMs }, clock, random, (state, cause) =>
+    host.storeState(state, cause),
+  );
+  const metadata = new Metadata();
+  if (options.authToken !== undefined) metadata.set(AUTHORIZATION, `Bearer ${options.authToken}`);
+  const { connectTimeoutMs } = options;
+  return { connection, service: new LockService({ clock, connection, metadata, connectTimeoutMs }) };
 }

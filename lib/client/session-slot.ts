@@ -20,7 +20,8 @@ import { pause } from './pause.js';
 
 export interface SlotHost {
   readonly driverHost: DriverHost;
-  readonly service: LockService;
+  /** Opens a session on the server. */
+  readonly service: Pick<LockService, 'createSession'>;
   readonly idleSessionMs: number;
   /** A session is current: watch it. */
   opened(session: LiveSession): void;

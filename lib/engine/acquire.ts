@@ -46,8 +46,8 @@ export function endWait(state: EngineState, request: Request): Refusal {
 function first(state: EngineState, session: Session, command: Acquire): AcquireAnswer {
   const refusal = refusedAtOnce(state, session);
   if (refusal !== undefined) return refused(refusal);
-  const { requestId, key, metadata } = command;
-  const request = new Request(session, requestId, key, metadata, state.nowMs);
+  const { requestId, key, metadata, span } = command;
+  const request = new Request(session, requestId, key, metadata, state.nowMs, span);
   if (state.table.tryAcquire(request)) {
     session.requests.live.set(requestId, request);
     return state.grant(request);

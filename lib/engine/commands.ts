@@ -27,6 +27,8 @@ export interface OpenSession {
   readonly leaseMs: number;
   /** A label for reports. */
   readonly client?: string;
+  /** The host sees to it that no request or release comes twice: nothing that is over is remembered. Default false. */
+  readonly exactlyOnce?: boolean;
 }
 
 export interface RenewSession {
@@ -55,6 +57,8 @@ export interface Acquire {
    * for the next attempt of the same request. Default 0: its wait is over and so is its place.
    */
   readonly keepPlaceMs?: number;
+  /** Fences the grant shall cover, 1 or more; it may cover fewer. Default 1. */
+  readonly span?: number;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
@@ -116,6 +120,7 @@ export interface Grant {
   readonly requestId: string;
   readonly key: LockKey;
   readonly token: string;
+  /** The base: the grant covers fence … fence + span − 1. */
   readonly fence: bigint;
   readonly span: number;
   readonly grantedAtMs: number;

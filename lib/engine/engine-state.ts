@@ -71,7 +71,8 @@ export class EngineState {
 
   /** The request holds its key now: gives it token and fence, and answers whoever still waits for it. */
   grant(request: Request): GrantedAnswer {
-    const fence = this.fences.take();
+    const span = this.fences.spanOf(request.span);
+    const fence = this.fences.take(span);
     assert(fence !== undefined, 'the table is closed while no fence is reserved');
     if (this.fences.dry) this.table.close();
     const grant: { -readonly [K in keyof Grant]: Grant[K] } = {
@@ -80,7 +81,7 @@ export class EngineState {
       key: request.key,
       token: '',
       fence,
-      span: 1,
+      span,
       grantedAtMs: this.nowMs,
       metadata: request.metadata,
     };

@@ -51,10 +51,21 @@ export class FenceSequence {
     return this.last >= MAX_FENCE;
   }
 
-  /** The next fence, or undefined while none is reserved. */
-  take(): bigint | undefined {
-    if (this.dry) return undefined;
-    return ++this.last;
+  /** How many fences one grant can cover now: what it asked for, as far as that many are reserved. */
+  spanOf(asked: number): number {
+    if (asked <= 1) return 1;
+    const left = this.reserved - this.last;
+    return left < BigInt(asked) ? Math.max(1, Number(left)) : asked;
+  }
+
+  /** The first of the next `span` fences, or undefined while so many are not reserved. */
+  take(span = 1): bigint | undefined {
+    if (span === 1) return this.dry ? undefined : ++this.last;
+    const base = this.last + 1n;
+    const last = this.last + BigInt(span);
+    if (last > this.reserved) return undefined;
+    this.last = last;
+    return base;
   }
 
   /** Up to where fences should be made durable, once for each block that is needed; undefined while there is enough. */

@@ -28,6 +28,8 @@ export class Request extends TableEntry implements Due {
     readonly metadata: Readonly<Record<string, string>> | undefined,
     /** When it was asked for first. */
     readonly sinceMs: number,
+    /** Fences its grant shall cover. */
+    readonly span = 1,
   ) {
     super(key);
   }

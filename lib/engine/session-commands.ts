@@ -8,7 +8,9 @@ export function openSession(state: EngineState, command: OpenSession): SessionAn
     return { type: 'refused', refusal: { why: 'limit', limit: 'sessions' } };
   }
   const { sessionId, leaseMs, client } = command;
-  return describe(state.sessions.open(sessionId, leaseMs, client, state.nowMs));
+  const session = state.sessions.open(sessionId, leaseMs, client, state.nowMs);
+  if (command.exactlyOnce === true) session.forget();
+  return describe(session);
 }
 
 export function renewSession(state: EngineState, command: RenewSession): SessionAnswer {

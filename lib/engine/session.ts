@@ -19,7 +19,7 @@ export class Session implements Due {
     this.requests = new RequestMemory(limits);
   }
 
-  /** It has ended: a key it left taken must not hold on to all it ever asked for. */
+  /** Nothing it asked for is remembered: it has ended, and a key it left taken must not hold on to it; or its host remembers. */
   forget(): void {
     this.requests = new RequestMemory({ rememberedRequests: 0, rememberMs: 0 });
   }

@@ -188,7 +188,7 @@ describe('golden bytes', () => {
 });
 
 describe('service definition', () => {
-  it('[K-025] names the six methods under their exact paths and kinds', () => {
+  it('[K-025] names the seven methods under their exact paths and kinds', () => {
     const table = Object.values(lockService).map((method) => [
       method.path,
       method.requestStream,
@@ -202,6 +202,7 @@ describe('service definition', () => {
       ['/klock.v1.LockService/Release', false, false],
       ['/klock.v1.LockService/CloseSession', false, false],
       ['/klock.v1.LockService/WatchSession', true, true],
+      ['/klock.v1.LockService/Channel', true, true],
     ]);
   });
 });

@@ -1,4 +1,8 @@
+export * from './channel-frame.js';
+export { Ask, Outcome, type ChannelAnswer, type ChannelOperation } from './channel-messages.js';
+export type { ChannelHolder, ChannelReport, ChannelWaiter, Labels } from './channel-report.js';
 export type { Codec } from './codec.js';
+export type { WireError } from './error-status.js';
 export * from './codes.js';
 export * from './durations.js';
 export * from './gen/lock.js';

@@ -85,6 +85,28 @@ export class WireReader {
     return BigInt.asIntN(64, this.uint64());
   }
 
+  /** A uint64 that must stay below 2^53: counters and durations of a channel. */
+  number(): number {
+    let value = 0;
+    let scale = 1;
+    for (let digits = 0; digits < 8; digits++, scale *= 128) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80 && value <= Number.MAX_SAFE_INTEGER) return value;
+      if (byte < 0x80) break;
+    }
+    throw new MalformedMessageError('a counter is larger than 2^53');
+  }
+
+  /** A packed repeated uint64 field, as {@link number}. */
+  numbers(into: number[]): void {
+    const outer = this.end;
+    const size = this.size();
+    this.end = this.at + size;
+    while (this.at < this.end) into.push(this.number());
+    this.end = outer;
+  }
+
   /** Reads a nested message with `read`, which sees nothing behind its end. */
   nested<T>(read: (reader: WireReader) => T): T {
     const outer = this.end;

@@ -68,6 +68,28 @@ export class WireWriter {
     this.varint64(tag, value);
   }
 
+  /** A uint64 field whose values stay below 2^53; 0 is not written. */
+  number(tag: number, value: number): void {
+    if (value === 0) return;
+    this.reserve(20);
+    this.varint(tag);
+    this.varint(value);
+  }
+
+  /** A packed repeated uint64 field whose values stay below 2^53; an empty one is not written. */
+  numbers(tag: number, values: readonly number[]): void {
+    if (values.length === 0) return;
+    const start = this.begin(tag);
+    this.reserve(values.length * 8);
+    for (const value of values) this.varint(value);
+    this.end(start);
+  }
+
+  /** Bytes written so far. */
+  get size(): number {
+    return this.length;
+  }
+
   /** Opens a nested message; give what it returns to {@link end}. */
   begin(tag: number): number {
     this.reserve(15);

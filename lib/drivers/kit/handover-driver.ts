@@ -40,7 +40,11 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   private attachedHost: DriverHost | undefined;
   private waits: AlarmQueue | undefined;
 
-  constructor(private readonly inner: LockDriver) {
+  /** @param worthwhile asked at each acquire: false goes straight to the store. */
+  constructor(
+    private readonly inner: LockDriver,
+    private readonly worthwhile: () => boolean = () => true,
+  ) {
     this.table = new LockTable((waiter) => this.turned.push(waiter));
   }
 
@@ -69,7 +73,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   }
 
   acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> {
-    if (!this.host.settings.handover) return this.inner.acquire(request);
+    if (!this.host.settings.handover || !this.worthwhile()) return this.inner.acquire(request);
     if (request.signal?.aborted === true) throw abortedError(request.key, request.signal.reason);
     const waiter = new LocalWaiter(request, this.host.clock.monoMs() + request.waitMs, (gone) =>
       this.aborted(gone),
@@ -108,16 +112,20 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     return this.inner.health();
   }
 
-  renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
-    return this.inner.renew(leases, timeoutMs);
+  async renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
+    const replies = await this.inner.renew(leases, timeoutMs);
+    replies.forEach((reply, at) => this.freeIfGone(leases[at], reply));
+    return replies;
   }
 
   get extend(): LockDriver['extend'] {
     const { inner } = this;
     if (inner.extend === undefined) return undefined;
-    return (grant, ttlMs, timeoutMs) => {
+    return async (grant, ttlMs, timeoutMs) => {
       const base = grant instanceof PassedGrant ? grant.shared.base : grant;
-      return (inner.extend as NonNullable<LockDriver['extend']>)(base, ttlMs, timeoutMs);
+      const reply = await (inner.extend as NonNullable<LockDriver['extend']>)(base, ttlMs, timeoutMs);
+      this.freeIfGone(base.lease, reply);
+      return reply;
     };
   }
 
@@ -161,6 +169,11 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     for (const shared of this.shared.get(lease) ?? []) this.table.release(shared.holder);
     this.shared.delete(lease);
     this.runTurns();
+  }
+
+  /** The keeper ends such a lease by itself when it reads the reply, which is before anyone else can be granted. */
+  private freeIfGone(lease: KeptLease | undefined, reply: RenewReply): void {
+    if (lease !== undefined && reply.outcome === 'gone') this.leaseOver(lease);
   }
 
   private get host(): DriverHost {

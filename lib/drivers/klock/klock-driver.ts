@@ -24,13 +24,14 @@ import {
   type RenewReply,
 } from '../../core/index.js';
 import {
+  ChannelClient,
   errorOfOutcome,
-  LockClient,
   resolveClientOptions,
   type ClientOptions,
   type NoAnswer,
   type ResolvedClientOptions,
 } from '../../client/index.js';
+import { HandoverDriver } from '../kit/index.js';
 
 /** How the klock driver reaches its server and keeps its sessions; see {@link ClientOptions}. */
 export type KlockDriverOptions = ClientOptions;
@@ -44,11 +45,13 @@ const CAPABILITIES: Capabilities = {
   lease: 'session',
   leaseUnitMs: 1,
   byToken: 'session',
-  inspect: 'none',
-  // The six RPCs have no word for a key kept after its release; it comes with the channel.
-  atLeast: false,
+  inspect: 'all',
+  atLeast: true,
   survivesRestart: false,
 };
+
+/** How long the server may take to say who holds what. */
+const INSPECT_TIMEOUT_MS = 5_000;
 
 /** What a health check may take. */
 const HEALTH_TIMEOUT_MS = 2_000;
@@ -58,14 +61,16 @@ const HEALTH_TIMEOUT_MS = 2_000;
  * @throws InvalidOptionError at once, naming the option and its value; nothing is sent before.
  */
 export function klockDriver(options: KlockDriverOptions): LockDriver {
-  return new KlockDriver(resolveClientOptions(options));
+  const driver = new KlockDriver(resolveClientOptions(options));
+  // The six calls know no spans, and their waiters queue on the server: nothing is passed on until a channel was met.
+  return new HandoverDriver(driver, () => driver.passesOn);
 }
 
 class KlockDriver implements LockDriver {
   readonly name = 'klock';
   readonly store: string;
   readonly capabilities = CAPABILITIES;
-  private client: LockClient | undefined;
+  private client: ChannelClient | undefined;
   private host: DriverHost | undefined;
 
   constructor(private readonly options: ResolvedClientOptions) {
@@ -79,7 +84,7 @@ class KlockDriver implements LockDriver {
         value: this.name,
       });
     }
-    this.client = new LockClient(this.options, host);
+    this.client = new ChannelClient(this.options, host);
     this.host = host;
   }
 
@@ -107,8 +112,13 @@ class KlockDriver implements LockDriver {
     return this.attached.acquire(request);
   }
 
-  release(grant: DriverGrant): Promise<DefiniteRelease> {
-    return this.attached.release(grant);
+  release(grant: DriverGrant, options?: { readonly keepMs?: number }): Promise<DefiniteRelease> {
+    return this.attached.release(grant, options?.keepMs);
+  }
+
+  /** Whether grants may be passed on inside the process: they have spans on a channel only. */
+  get passesOn(): boolean {
+    return this.client?.speech === 'channel';
   }
 
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
@@ -120,11 +130,7 @@ class KlockDriver implements LockDriver {
   }
 
   inspect(key: LockKey): Promise<LockReport> {
-    const message =
-      'inspect needs a server that can be asked who holds what; the klock.v1 calls this driver speaks have no such question';
-    return Promise.reject(
-      new BackendStateError(message, { key, operation: 'inspect', code: 'BACKEND_MISCONFIGURED' }),
-    );
+    return this.attached.inspect(key, INSPECT_TIMEOUT_MS);
   }
 
   async releaseToken(key: LockKey, token: string): Promise<void> {
@@ -156,7 +162,7 @@ class KlockDriver implements LockDriver {
     return this.client?.close(timeoutMs) ?? Promise.resolve(true);
   }
 
-  private get attached(): LockClient {
+  private get attached(): ChannelClient {
     if (this.client === undefined)
       throw new BackendStateError('the klock driver is used before createKlock attached it');
     return this.client;

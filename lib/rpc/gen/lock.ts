@@ -1,5 +1,6 @@
 // Written by proto/generate.mjs from proto/lock.proto: change that and run `npm run generate`.
 import type { MethodDefinition } from '@grpc/grpc-js';
+import { ClientFrame, ServerFrame } from '../channel-frame.js';
 import { type Codec, codec } from '../codec.js';
 import type { WireReader } from '../wire-reader.js';
 import type { WireWriter } from '../wire-writer.js';
@@ -696,4 +697,15 @@ export const lockService = {
     responseDeserialize: ServerEvent.decode,
     originalName: 'watchSession',
   } satisfies MethodDefinition<ClientWatchMessage, ServerEvent>,
+  /** Carries one session: everything the five calls above do, without a call for each. See ClientFrame. */
+  Channel: {
+    path: '/klock.v1.LockService/Channel',
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: ClientFrame.encode,
+    requestDeserialize: ClientFrame.decode,
+    responseSerialize: ServerFrame.encode,
+    responseDeserialize: ServerFrame.decode,
+    originalName: 'channel',
+  } satisfies MethodDefinition<ClientFrame, ServerFrame>,
 } as const;

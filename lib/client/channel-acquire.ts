@@ -1,0 +1,273 @@
+import {
+  abortedError,
+  BackendStateError,
+  ClosedError,
+  formatKey,
+  LockUnavailableError,
+  onAbort,
+  type Clock,
+  type DriverAcquire,
+  type DriverBusy,
+  type DriverGrant,
+  type Random,
+} from '../core/index.js';
+import { Outcome, type ChannelAnswer } from '../rpc/index.js';
+import { AcquireAttempts, errorOfOutcome, verdictOf, type NoAnswer, type Verdict } from '../session/index.js';
+import { acquireOperation, releaseOperation } from './channel-frames.js';
+import { ChannelGrant } from './channel-grant.js';
+import type { BoundedAsker, ChannelSession } from './channel-session.js';
+import type { LiveSession } from './live-session.js';
+import { pause } from './pause.js';
+import type { Hooks } from './hooks.js';
+import { isSession, type SessionSlot } from './session-slot.js';
+
+type Answer = DriverGrant | DriverBusy;
+
+/** Operations of one session under way at most; more are refused for now, so that a slow server bounds our memory. */
+export const MAX_LOAD = 100_000;
+
+export interface ChannelAcquireHost {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly closing: Hooks;
+  readonly connectTimeoutMs: number;
+  readonly alternating: () => boolean;
+  channelOf(session: LiveSession): ChannelSession | undefined;
+  storeSaid(code: string | undefined): void;
+  /** Speaks the six calls instead, once it has turned out that the server knows no channel. */
+  elsewhere(request: DriverAcquire): Promise<Answer> | undefined;
+}
+
+/**
+ * One acquire over a channel. Asked once per session: the channel sees to it that the server gets it, once; what is left
+ * of the wait when a session ends is asked on the next.
+ */
+export class ChannelAcquire implements BoundedAsker {
+  readonly of = 0;
+  endMs: number;
+  readonly reply: Promise<Answer>;
+  private resolve: (answer: Answer) => void = () => undefined;
+  private reject: (error: unknown) => void = () => undefined;
+  private channel: ChannelSession | undefined;
+  private number = 0;
+  private unused: (() => void) | undefined;
+  private over = false;
+  private attempts: AcquireAttempts | undefined;
+  private problem: NoAnswer | undefined;
+  /** No server was asked yet: one must be reached even if the wait is over. */
+  private unasked = true;
+  private readonly startedMs: number;
+  private readonly listening: Disposable | undefined;
+  private readonly forgetClose: (() => void) | undefined;
+
+  constructor(
+    private readonly host: ChannelAcquireHost,
+    private readonly slot: SessionSlot,
+    private readonly request: DriverAcquire,
+  ) {
+    const { signal, waitMs } = request;
+    this.startedMs = host.clock.monoMs();
+    this.endMs = this.startedMs + waitMs;
+    this.reply = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    if (signal !== undefined)
+      this.listening = onAbort(signal, (reason) => this.stop(abortedError(request.key, reason)));
+    const session = slot.current;
+    const channel = session?.usable === true ? host.channelOf(session) : undefined;
+    if (this.over) return;
+    if (channel !== undefined) this.send(channel);
+    else {
+      this.forgetClose = host.closing.on(() => this.stop(this.closedError()));
+      void this.reach();
+    }
+  }
+
+  answered(answer: ChannelAnswer): void {
+    const { channel } = this;
+    this.asked();
+    if (channel === undefined) return;
+    if (answer.outcome === Outcome.Granted) this.granted(channel, answer);
+    else if (this.over) return;
+    else if (answer.outcome === Outcome.Busy) this.busy();
+    else this.refused(channel, answer);
+  }
+
+  /** The session ended; what it was asked is over with it. */
+  unanswered(): void {
+    this.asked();
+    if (this.over) return;
+    if (this.host.closing.fired) this.stop(this.closedError());
+    else
+      this.again('session-over', { kind: 'unsent', cause: new Error('the session ended during the wait') });
+  }
+
+  /** The server has not answered in time: the caller goes, the channel finds out what became of it. */
+  overdue(): void {
+    this.endMs = Infinity;
+    if (this.over) return;
+    const cause = new Error('the server did not answer in time');
+    this.stop(errorOfOutcome(this.problem ?? { kind: 'unsent', cause }, this.facts));
+  }
+
+  private get facts(): { readonly operation: 'acquire'; readonly key: DriverAcquire['key'] } {
+    return { operation: 'acquire', key: this.request.key };
+  }
+
+  private get leftMs(): number {
+    const { waitMs } = this.request;
+    if (waitMs === Infinity || waitMs === 0) return waitMs;
+    return Math.max(0, Math.ceil(this.endMs - this.host.clock.monoMs()));
+  }
+
+  private send(channel: ChannelSession): void {
+    if (channel.load >= MAX_LOAD) {
+      const message = `${channel.load} operations of this client are under way: ${formatKey(this.request.key)} was not asked for`;
+      return this.settle(() => this.reject(new LockUnavailableError(message, this.facts)));
+    }
+    this.unasked = false;
+    this.channel = channel;
+    this.unused = channel.session.use();
+    this.number = channel.ask(acquireOperation(this.request, this.leftMs), this);
+  }
+
+  private granted(channel: ChannelSession, { operation, token, fence, span }: ChannelAnswer): void {
+    const { requestId, key } = this.request;
+    // Taken back already: its cancel is under way and ends the grant.
+    if (this.over) return;
+    if (token === '') {
+      channel.ask(releaseOperation(operation, 0), ignored(operation));
+      const message = `the lock server answered ${formatKey(key)} with a grant without a token`;
+      return this.settle(() => this.reject(new BackendStateError(message, this.facts)));
+    }
+    if (!channel.session.usable) {
+      // Past its deadline: nobody may believe in this grant (K-166).
+      channel.ask(releaseOperation(operation, 0), ignored(operation));
+      return this.again('session-over', { kind: 'unsent', cause: new Error('the grant came too late') });
+    }
+    const grant = new ChannelGrant(channel, operation, requestId, key, token, fence, span);
+    channel.keep(operation, grant);
+    this.host.storeSaid(undefined);
+    this.settle(() => this.resolve(grant));
+  }
+
+  private busy(): void {
+    this.host.storeSaid(undefined);
+    this.settle(() => this.resolve({ granted: false }));
+  }
+
+  private refused(channel: ChannelSession, { error, outcome }: ChannelAnswer): void {
+    const { clock } = this.host;
+    const refusal = error ?? { status: 500, code: 'INTERNAL', message: `outcome ${outcome}`, serverId: '' };
+    const problem: NoAnswer = { kind: 'refused', refusal, link: 0, sentAt: clock.now() };
+    const verdict = channel.session.over.fired ? 'session-over' : verdictOf(problem);
+    this.host.storeSaid(verdict === 'passing' ? refusal.code : undefined);
+    this.again(verdict, problem);
+  }
+
+  /** A session has to be had first. Never rejects. */
+  private async reach(): Promise<void> {
+    const { slot, host } = this;
+    const session = await slot.session(this.reachMs, (wake) => host.closing.on(wake));
+    if (this.over) return;
+    if (!isSession(session)) {
+      const answer = host.elsewhere(this.rest());
+      if (answer !== undefined) return this.settle(() => void answer.then(this.resolve, this.reject));
+      return this.again(verdictOf(session), session);
+    }
+    const channel = host.channelOf(session);
+    if (channel === undefined)
+      this.again('session-over', { kind: 'unsent', cause: new Error('the session ended') });
+    else this.send(channel);
+  }
+
+  /** The wait, but at least one attempt to reach the server: asking once must be possible on a client that is not connected. */
+  private get reachMs(): number {
+    const floorMs = this.unasked ? this.host.connectTimeoutMs : 1;
+    return Math.min(Math.max(this.leftMs, floorMs), 2_147_483_647);
+  }
+
+  private rest(): DriverAcquire {
+    const { leftMs, request } = this;
+    return { ...copyOf(request), waitMs: leftMs };
+  }
+
+  private again(verdict: Verdict, problem: NoAnswer): void {
+    const { clock, random } = this.host;
+    this.problem = problem;
+    this.attempts ??= new AcquireAttempts({
+      waitMs: this.request.waitMs,
+      attemptMs: Infinity,
+      startedMs: this.startedMs,
+    });
+    if (verdict === 'other-server' && this.host.alternating()) {
+      return this.settle(() => this.reject(this.alternationError()));
+    }
+    const step = this.attempts.ended(verdict, undefined, clock.monoMs(), random.fraction());
+    if (step.next === 'conflict') return this.settle(() => this.resolve({ granted: false, conflict: true }));
+    if (step.next === 'busy') return this.busy();
+    if (step.next !== 'again') return this.settle(() => this.reject(errorOfOutcome(problem, this.facts)));
+    if (verdict === 'session-over' || verdict === 'other-server') this.unasked = true;
+    void pause(clock, step.pauseMs, (wake) => this.host.closing.on(wake)).then(() => {
+      if (this.over) return;
+      if (this.host.closing.fired) this.stop(this.closedError());
+      else void this.reach();
+    });
+  }
+
+  /** The caller aborted, or the client is closed: settled at once, taken back in the background. */
+  private stop(error: Error): void {
+    if (this.over) return;
+    this.settle(() => this.reject(error));
+    if (this.number > 0) this.channel?.cancel(this.number);
+  }
+
+  private asked(): void {
+    this.unused?.();
+    this.unused = undefined;
+  }
+
+  private settle(tell: () => void): void {
+    this.over = true;
+    this.listening?.[Symbol.dispose]();
+    this.forgetClose?.();
+    tell();
+  }
+
+  private alternationError(): BackendStateError {
+    return new BackendStateError(
+      'several lock servers answer at this address, each with locks of its own: nothing would exclude anything',
+      { ...this.facts, code: 'BACKEND_MISCONFIGURED' },
+    );
+  }
+
+  private closedError(): ClosedError {
+    return new ClosedError('the klock driver is closed', this.facts);
+  }
+}
+
+/** Requests may be objects with getters, which a spread would lose. */
+function copyOf(request: DriverAcquire): DriverAcquire {
+  const { requestId, key, ttlMs, waitMs, attemptMs, renew, metadata, signal } = request;
+  return {
+    requestId,
+    key,
+    ttlMs,
+    waitMs,
+    attemptMs,
+    renew,
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+function ignored(of: number): BoundedAsker {
+  return {
+    of,
+    endMs: Infinity,
+    answered: () => undefined,
+    unanswered: () => undefined,
+    overdue: () => undefined,
+  };
+}

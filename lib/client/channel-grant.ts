@@ -1,0 +1,23 @@
+import type { DriverGrant, KeptLease, LockKey } from '../core/index.js';
+import type { ChannelSession } from './channel-session.js';
+
+/** A grant that came over a channel. */
+export class ChannelGrant implements DriverGrant {
+  readonly granted = true;
+
+  constructor(
+    /** The session it rests on. */
+    readonly channel: ChannelSession,
+    /** Number of its acquire. */
+    readonly number: number,
+    readonly requestId: string,
+    readonly key: LockKey,
+    readonly token: string,
+    readonly fence: bigint,
+    readonly span: number,
+  ) {}
+
+  get lease(): KeptLease {
+    return this.channel.session.lease;
+  }
+}

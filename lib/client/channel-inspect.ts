@@ -1,0 +1,81 @@
+import { BackendStateError, LockUnavailableError, type LockKey, type LockReport } from '../core/index.js';
+import { Outcome, type ChannelAnswer, type ChannelHolder, type ChannelReport } from '../rpc/index.js';
+import { inspectOperation } from './channel-frames.js';
+import type { BoundedAsker, ChannelSession } from './channel-session.js';
+
+/** Asks who holds and waits. Settles by `endMs` and a second, whatever happens. */
+export class ChannelInspect implements BoundedAsker {
+  readonly of = 0;
+  readonly report: Promise<LockReport>;
+  private resolve: (report: LockReport) => void = () => undefined;
+  private reject: (error: Error) => void = () => undefined;
+
+  constructor(
+    channel: ChannelSession,
+    private readonly key: LockKey,
+    public endMs: number,
+  ) {
+    this.report = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    channel.ask(inspectOperation(key), this);
+  }
+
+  answered({ outcome, report, error }: ChannelAnswer): void {
+    const { key } = this;
+    if (outcome === Outcome.Reported && report !== undefined) return this.resolve(reportOf(key, report));
+    const message = `the lock server refused the question: ${error?.code ?? `outcome ${outcome}`}`;
+    this.reject(new BackendStateError(message, { key, operation: 'inspect', code: 'BACKEND_MISCONFIGURED' }));
+  }
+
+  unanswered(): void {
+    this.fail('the session ended');
+  }
+
+  overdue(): void {
+    this.endMs = Infinity;
+    this.fail('no answer in time');
+  }
+
+  private fail(why: string): void {
+    const { key } = this;
+    this.reject(
+      new LockUnavailableError(`the lock server did not say who holds what: ${why}`, {
+        key,
+        operation: 'inspect',
+      }),
+    );
+  }
+}
+
+function reportOf(key: LockKey, { locked, holders, waiters, waiterCount }: ChannelReport): LockReport {
+  return {
+    key,
+    locked,
+    holders: holders.map((holder) => ({
+      key: keyOf(holder),
+      fence: holder.fence,
+      session: holder.session,
+      ...labelOf(holder),
+      ...(holder.metadata === undefined ? {} : { metadata: holder.metadata }),
+      heldMs: holder.heldMs,
+      leaseLeftMs: holder.leaseLeftMs,
+    })),
+    waiters: waiters.map((waiter) => ({
+      key: keyOf(waiter),
+      session: waiter.session,
+      ...labelOf(waiter),
+      waitedMs: waiter.waitedMs,
+    })),
+    waiterCount,
+  };
+}
+
+function labelOf({ client }: Pick<ChannelHolder, 'client'>): { readonly client?: string } {
+  return client === '' ? {} : { client };
+}
+
+function keyOf({ l1, l2 }: Pick<ChannelHolder, 'l1' | 'l2'>): LockKey {
+  return l2 === '' ? [l1] : [l1, l2];
+}

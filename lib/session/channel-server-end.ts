@@ -1,0 +1,118 @@
+import type { ReadAnswer, Renewal } from './channel-client-end.js';
+import { ChannelInbox } from './channel-inbox.js';
+import { ChannelOutbox } from './channel-outbox.js';
+import { GrantDigest, mix64, type Mixed } from './reconciliation.js';
+import { pagesOf, type Page } from './reconciliation-pages.js';
+
+/** What goes into the next frame of the server. */
+export interface AnswerParts<A> {
+  readonly received: number;
+  readonly firstMessage: number;
+  readonly answers: readonly A[];
+}
+
+interface KnownGrant {
+  readonly token: string;
+  readonly mixed: Mixed;
+  /** The client is known to have received it, so that it is in both sums. */
+  counted: boolean;
+}
+
+const ACKNOWLEDGE_EVERY = 256;
+
+/**
+ * The server's end of a channel for the life of one session, over all its streams: which operations have come, which
+ * answers are not acknowledged, which grants the client holds. No I/O, no time.
+ */
+export class ChannelServerEnd<A extends ReadAnswer> {
+  private readonly inbox = new ChannelInbox();
+  private readonly outbox = new ChannelOutbox<A>();
+  private readonly known = new Map<number, KnownGrant>();
+  private readonly digest = new GrantDigest();
+  private acknowledged = 0;
+
+  constructor(private readonly sizeOf: (answer: A) => number) {}
+
+  /** Answers the client has not acknowledged. */
+  get unacknowledged(): number {
+    return this.outbox.size;
+  }
+
+  get grants(): number {
+    return this.known.size;
+  }
+
+  /** Token of the grant of an acquire, while it is held. */
+  tokenOf(operation: number): string | undefined {
+    return this.known.get(operation)?.token;
+  }
+
+  /** Which of the operations of a frame are new: how many to pass over; undefined if some are missing. */
+  accept(firstOperation: number, count: number): number | undefined {
+    return this.inbox.accept(firstOperation, count);
+  }
+
+  /** The client has received everything up to this message. */
+  acknowledge(message: number): void {
+    this.outbox.acknowledge(message, this.arrived);
+  }
+
+  answer(answer: A): void {
+    this.outbox.push(answer);
+  }
+
+  granted(operation: number, token: string, fence: bigint): void {
+    this.known.set(operation, { token, mixed: mix64(fence), counted: false });
+  }
+
+  /** The grant of an acquire has ended. */
+  ended(operation: number): void {
+    const grant = this.known.get(operation);
+    if (grant === undefined) return;
+    this.known.delete(operation);
+    if (grant.counted) this.digest.remove(grant.mixed);
+  }
+
+  /**
+   * Compares what both sides believe to be held. Undefined: the same, or not to be judged now, since operations the client
+   * had sent before are still to come again after a resume. Else the pages for the client to compare with.
+   */
+  judge(renewal: Renewal, waiting: Iterable<number>): readonly Page[] | undefined {
+    this.acknowledge(renewal.lastMessage);
+    if (renewal.lastOperation !== this.inbox.last) return undefined;
+    if (this.digest.equals(renewal.grants, renewal.digest)) return undefined;
+    const held: number[] = [];
+    for (const [number, { counted }] of this.known) if (counted) held.push(number);
+    return pagesOf(renewal.number, held, [...waiting]);
+  }
+
+  get hasUnsent(): boolean {
+    return this.outbox.hasUnsent;
+  }
+
+  /** So much was received without a word that a frame is due. */
+  get owesAcknowledgement(): boolean {
+    return this.inbox.last - this.acknowledged >= ACKNOWLEDGE_EVERY;
+  }
+
+  /** What goes into the next frame: answers of `room` bytes at most, none if it is 0. */
+  take(room: number): AnswerParts<A> {
+    const firstMessage = this.outbox.sent + 1;
+    const answers = room > 0 ? this.outbox.take(room, this.sizeOf) : [];
+    this.acknowledged = this.inbox.last;
+    return { received: this.inbox.last, firstMessage, answers };
+  }
+
+  /** A new stream: what is not acknowledged is sent again. */
+  resume(): void {
+    this.outbox.rewind();
+  }
+
+  private readonly arrived = ({ operation, fence }: A): void => {
+    if (fence === 0n) return;
+    const grant = this.known.get(operation);
+    if (grant === undefined || grant.counted) return;
+    grant.counted = true;
+    this.digest.add(grant.mixed);
+  };
+}
