@@ -52,7 +52,8 @@ export class Lease implements KeptLease {
   readonly cohorts = new Map<number, Cohort>();
   askedMs: number;
   readonly renewed: boolean;
-  readonly renewEveryMs: number;
+  /** As asked for; a length of its own where none was. */
+  private readonly ownRenewEveryMs: number | undefined;
   /** When the last request was sent whose reply opened or renewed the lease. */
   sentAt: Instant;
   ms: number;
@@ -81,7 +82,7 @@ export class Lease implements KeptLease {
     this.fullMs = terms.fullMs ?? this.ms;
     this.sentAt = terms.sentAt;
     this.renewed = terms.renewed ?? true;
-    this.renewEveryMs = terms.renewEveryMs ?? Math.max(1, Math.floor(this.fullMs / 3));
+    this.ownRenewEveryMs = terms.renewEveryMs;
   }
 
   get deadline(): Instant {
@@ -105,6 +106,14 @@ export class Lease implements KeptLease {
   /** A copy: losing a tenant takes it away. */
   tenants(): LeaseTenant[] {
     return [...this.cohorts.values()].flatMap((cohort) => [...cohort.tenants]);
+  }
+
+  /** Every third of the length it has now: extend may have shortened it, and the old pace would come too late. */
+  get renewEveryMs(): number {
+    const thirdMs = Math.max(1, Math.floor(this.fullMs / 3));
+    const { ownRenewEveryMs } = this;
+    if (ownRenewEveryMs === undefined) return thirdMs;
+    return ownRenewEveryMs < this.fullMs - this.marginOf(this.fullMs) ? ownRenewEveryMs : thirdMs;
   }
 
   get leftMs(): number {
