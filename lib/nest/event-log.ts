@@ -5,6 +5,8 @@ import { formatKey, quote } from '../core/index.js';
 /** Writes to Nest's log what somebody should know although no caller is told. Ends with the instance. */
 export function logEvents(klock: Klock, logger: Logger): void {
   klock.on('lock.lost', ({ key, reason, code }) => {
+    // A shutdown reports what it abandons in one line.
+    if (reason === 'closed') return;
     logger.warn(`${klock.name}: lock ${formatKey(key)} was lost: ${reason} (${code})`);
   });
   klock.on('release.failed', ({ key, cause }) => {

@@ -1,7 +1,17 @@
-import { Global, Inject, Module, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  Global,
+  Inject,
+  Logger,
+  Module,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { systemClock, type Timer } from '../core/index.js';
 import { LockedExplorer } from './locked.explorer.js';
 import { registryOfApplication, type ApplicationRegistry } from './registry.js';
+import { noticeMissingHooks } from './shutdown-notice.js';
 import { REGISTRY, ROOT_REGISTRY } from './tokens.js';
 
 const root = { provide: ROOT_REGISTRY, useFactory: registryOfApplication, inject: [ModulesContainer] };
@@ -14,7 +24,9 @@ const asSeenByModules = { provide: REGISTRY, useExisting: ROOT_REGISTRY };
   providers: [root, asSeenByModules, LockedExplorer],
   exports: [ROOT_REGISTRY, REGISTRY],
 })
-export class KlockRootModule implements OnModuleInit, BeforeApplicationShutdown {
+export class KlockRootModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
+  private notice: Timer | undefined;
+
   constructor(
     @Inject(ROOT_REGISTRY) private readonly registry: ApplicationRegistry,
     @Inject(LockedExplorer) private readonly explorer: LockedExplorer,
@@ -31,11 +43,19 @@ export class KlockRootModule implements OnModuleInit, BeforeApplicationShutdown 
     }
   }
 
+  onApplicationBootstrap(): void {
+    if (!this.registry.outlivesProcess) return;
+    this.notice = noticeMissingHooks(systemClock, new Logger('Klock'), (signal) =>
+      process.listenerCount(signal),
+    );
+  }
+
   /**
    * After every `onModuleDestroy`, which may still use locks, and before Nest closes its listeners, which wait for
    * requests in flight: a request that waits for a lock would keep them open.
    */
   async beforeApplicationShutdown(): Promise<void> {
+    this.notice?.cancel();
     await this.registry.close();
   }
 }

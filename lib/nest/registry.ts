@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import type { KlockInstance } from '../core/index.js';
 import { InvalidOptionError, createKlock, quote } from '../core/index.js';
+import { collectAbandoned } from './abandoned.js';
 import { BACKENDS, type OpenBackend } from './backends.js';
 import { logEvents } from './event-log.js';
 import { sameOptions, type CheckedOptions } from './module-options.js';
@@ -35,6 +36,13 @@ export class ApplicationRegistry implements Registry {
 
   get names(): readonly string[] {
     return [...this.entries.keys()];
+  }
+
+  /** Whether a process that just ends would leave locks, or clients of its lock server, to their leases. */
+  get outlivesProcess(): boolean {
+    return [...this.entries.values()].some(
+      ({ options, klock }) => options.backend !== 'driver' || klock?.driver.name !== 'memory',
+    );
   }
 
   find(name: string): KlockInstance | Promise<KlockInstance> | undefined {
@@ -105,9 +113,14 @@ export class ApplicationRegistry implements Registry {
     } catch {
       // Its failure was the application's to report; what was opened before it is still closed.
     }
-    const { graceMs } = entry.options;
-    await entry.klock?.close(graceMs === undefined ? {} : { graceMs });
+    if (entry.klock !== undefined) await this.closeInstance(entry.klock, entry.options);
     await entry.backend?.close?.();
+  }
+
+  private async closeInstance(klock: KlockInstance, { graceMs }: CheckedOptions): Promise<void> {
+    const report = collectAbandoned(klock, this.logger);
+    await klock.close(graceMs === undefined ? {} : { graceMs });
+    report();
   }
 }
 
