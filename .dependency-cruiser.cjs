@@ -58,7 +58,7 @@ const own = (layer) => `^lib/${layer}/`;
 const anyOf = (parts) => `(${parts.join('|')})`;
 const escaped = (text) => text.replace(/[/.]/g, '\\$&');
 const entryFile = (name) => (name === '' ? '^lib/index\\.ts$' : `^lib/entries/${name}\\.ts$`);
-const indexOf = (layers) => layers.map((layer) => `^lib/${layer}/index\\.ts$`);
+const indexOf = (layers) => layers.map((layer) => `^lib/${layer}/(index|api)\\.ts$`);
 
 const layerRules = Object.entries(MAY_IMPORT).map(([layer, allowed]) => ({
   name: `layer-${layer}`,
