@@ -65,6 +65,11 @@ class FrontEnd implements Klock, Sections {
     return this.instance.driver;
   }
 
+  /** Leases whose last renewal failed, for health. */
+  get inJeopardy(): number {
+    return this.instance.keeper.inJeopardy;
+  }
+
   async acquire(key: KeyInput, options?: AcquireOptions): Promise<LockHandle> {
     const terms = this.terms('acquire', options);
     const parsed = parseKey(key);
@@ -431,7 +436,13 @@ export interface KlockEnvironment {
 
 /** What this package's own instances offer adapters beyond {@link Klock}. */
 export type KlockInstance = Klock &
-  Sections & { readonly store: string; readonly driver: LockDriver; view(prefix: string): KlockInstance };
+  Sections & {
+    readonly store: string;
+    readonly driver: LockDriver;
+    /** Leases whose last renewal failed. */
+    readonly inJeopardy: number;
+    view(prefix: string): KlockInstance;
+  };
 
 /**
  * Makes a Klock over a driver. The driver belongs to it from now on.

@@ -7,6 +7,12 @@ export { FenceModule } from './fence-module.js';
 export type { FenceModuleAsyncOptions, FenceModuleOptions } from './fence-options.js';
 export { Fenced } from './fenced.decorator.js';
 export { KlockExceptionFilter } from './klock-exception.filter.js';
+export {
+  KlockHealthIndicator,
+  type KlockHealth,
+  type KlockHealthOptions,
+  type KlockHealthResult,
+} from './klock.health.js';
 export { KlockInterceptor } from './klock.interceptor.js';
 export { KlockModule } from './klock.module.js';
 export { Locked, type Lockable, type LockedDecorator } from './locked.decorator.js';
@@ -15,7 +21,9 @@ export { lockSlot, type GrantedLock, type KlockSlot } from './lock-slot.js';
 export type {
   Backend,
   DriverBackend,
+  EtcdBackend,
   HostedServerOptions,
+  RedisBackend,
   ServerBackend,
   UrlBackend,
 } from './backend-options.js';

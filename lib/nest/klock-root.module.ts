@@ -9,6 +9,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { systemClock, type Timer } from '../core/index.js';
+import { KlockHealthIndicator } from './klock.health.js';
 import { LockedExplorer } from './locked.explorer.js';
 import { registryOfApplication, type ApplicationRegistry } from './registry.js';
 import { noticeMissingHooks } from './shutdown-notice.js';
@@ -21,8 +22,8 @@ const asSeenByModules = { provide: REGISTRY, useExisting: ROOT_REGISTRY };
 @Global()
 @Module({
   imports: [DiscoveryModule],
-  providers: [root, asSeenByModules, LockedExplorer],
-  exports: [ROOT_REGISTRY, REGISTRY],
+  providers: [root, asSeenByModules, LockedExplorer, KlockHealthIndicator],
+  exports: [ROOT_REGISTRY, REGISTRY, KlockHealthIndicator],
 })
 export class KlockRootModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
   private notice: Timer | undefined;
