@@ -59,6 +59,22 @@ describe('the token', () => {
     expect(new AuthToken('secret', false).accepts('secret')).toBe(false);
   });
 
+  it('[K-129] who has no token can do nothing with a session, even knowing its id', async () => {
+    const at = await rig({ authToken: 'secret' });
+    const sessionId = await at.client.session();
+    const { token } = await at.client.acquire({ sessionId, requestId: 'r' });
+    const stranger = at.connect('Bearer guess');
+    const attempts = [
+      stranger.heartbeat(sessionId),
+      stranger.acquire({ sessionId, requestId: 'r' }),
+      stranger.release({ sessionId, token }),
+      stranger.closeSession(sessionId),
+    ];
+    for (const attempt of attempts) await expect(attempt).rejects.toMatchObject({ code: 16 });
+    expect(await stranger.watch({ sessionId }).ended).toBe(16);
+    expect(at.server.stats).toMatchObject({ sessions: 1, locks: 1 });
+  });
+
   it.each(['', 's', 'secre', 'secres', 'Secret', 'secret1', 'x'.repeat(10_000), '\u00e9'])(
     '[K-120] %j differs by content or length and is refused',
     (token) => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../core/fake-clock.js';
@@ -14,6 +14,12 @@ const ownerTiming = {
   touchEveryMs: OWNER_TIMING.touchEveryMs / 10,
   sureMs: OWNER_TIMING.sureMs / 10,
 };
+
+/** In one step, so that no look falls between: a file that is gone for a moment would be a lost one. */
+function makeUnreadable(file: string): void {
+  symlinkSync('.', `${file}.next`);
+  renameSync(`${file}.next`, file);
+}
 
 /** The machine's clocks, with a wall clock that can be moved away from them. */
 class SteppedClock {
@@ -163,14 +169,13 @@ describe('restarts', () => {
     const sessionId = await client.session(30_000n);
     const owner = join(stateDir(), 'owner');
     const id = await (await import('node:fs/promises')).readFile(owner, 'utf8');
-    rmSync(owner);
-    mkdirSync(owner);
+    makeUnreadable(owner);
     await until(() => log.find('ownership_unclear') !== undefined);
     await new Promise((resolve) => setTimeout(resolve, ownerTiming.sureMs));
     await client.heartbeat(sessionId);
     expect((await client.acquire({ sessionId, p1: 'a' })).error).toMatchObject({ code: 'SERVER_RECOVERING' });
-    rmSync(owner, { recursive: true });
-    writeFileSync(owner, id);
+    writeFileSync(`${owner}.next`, id);
+    renameSync(`${owner}.next`, owner);
     await new Promise((resolve) => setTimeout(resolve, 3 * ownerTiming.touchEveryMs));
     await client.heartbeat(sessionId);
     expect((await client.acquire({ sessionId, p1: 'b' })).error).toBeUndefined();
@@ -201,8 +206,7 @@ describe('restarts', () => {
     const [server] = await start({ stateDir: stateDir(), clock });
     const store = server.openLocalStore();
     store.apply({ type: 'open-session', sessionId: 's', leaseMs: 30_000 });
-    rmSync(join(stateDir(), 'owner'));
-    mkdirSync(join(stateDir(), 'owner'));
+    makeUnreadable(join(stateDir(), 'owner'));
     clock.wallOffsetMs = -60_000;
     await new Promise((resolve) => setTimeout(resolve, ownerTiming.sureMs + 20));
     const ask = {
@@ -214,7 +218,6 @@ describe('restarts', () => {
       callId: 1,
     } as const;
     expect(store.apply(ask)).toMatchObject({ type: 'refused', refusal: { why: 'recovering' } });
-    rmSync(join(stateDir(), 'owner'), { recursive: true });
   });
 
   it('a second server on the directory is refused while the first serves', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../core/index.js';
@@ -73,12 +73,13 @@ describe('the owner file', () => {
   it('the owner ends when the file is gone, and a look that fails is no look', async () => {
     const seen = watch(await claim('a'));
     await pause(2 * timing.touchEveryMs);
-    rmSync(join(folder, 'owner'));
-    mkdirSync(join(folder, 'owner'));
+    // In one step, or a look could fall between and find nothing.
+    symlinkSync('.', join(folder, 'next'));
+    renameSync(join(folder, 'next'), join(folder, 'owner'));
     await pause(3 * timing.touchEveryMs);
     expect(seen.trouble).toBeGreaterThan(0);
     expect(seen.lost).toBe(0);
-    rmSync(join(folder, 'owner'), { recursive: true });
+    rmSync(join(folder, 'owner'));
     await pause(3 * timing.touchEveryMs);
     expect(seen.lost).toBe(1);
   });
