@@ -28,12 +28,23 @@ export class Bench {
   constructor(
     readonly stage: Stage,
     readonly quick: boolean,
+    /** On `performance.now()`: what would begin later is left out. */
+    private readonly untilMs: number,
     private readonly tell: (line: string) => void,
   ) {}
 
   /** The first in a quick run, the second otherwise. */
   pick<T>(quick: T, full: T): T {
     return this.quick ? quick : full;
+  }
+
+  /** @throws Error when there is no time for another measurement. */
+  checkTime(): void {
+    if (this.isLate) throw new Error('the time of the run was over');
+  }
+
+  private get isLate(): boolean {
+    return performance.now() > this.untilMs;
   }
 
   /** Measures in interleaved rounds and adds one row of medians for each contender. */
@@ -43,9 +54,11 @@ export class Bench {
     const problems = new Map<ContenderName, string>();
     for (let round = 0; round < ROUNDS; round++) {
       for (const name of contenders) {
-        if (problems.has(name)) continue;
+        const done = measured.get(name) ?? [];
+        if (problems.has(name) || (this.isLate && done.length > 0)) continue;
         try {
-          measured.get(name)?.push(await measure(name));
+          this.checkTime();
+          done.push(await measure(name));
         } catch (error) {
           problems.set(name, messageOf(error));
         }
@@ -60,8 +73,9 @@ export class Bench {
 
   /** A row measured in a way of its own; a failure becomes its reason for having no figures. */
   async single(head: Omit<Row, 'figures'>, measure: () => Promise<Figures>): Promise<void> {
-    this.tell(`${head.workload}, ${head.at}, ${head.title}`);
     try {
+      this.checkTime();
+      this.tell(`${head.workload}, ${head.at}, ${head.title}`);
       this.results.add({ ...head, figures: await measure() });
     } catch (error) {
       this.results.add({ ...head, figures: {}, notMeasured: messageOf(error) });

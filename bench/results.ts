@@ -14,6 +14,8 @@ export interface Figures {
   readonly processSpread?: number;
   readonly nsPerPair?: number;
   readonly bytes?: number;
+  /** One measurement over another. */
+  readonly times?: number;
   readonly ms?: number;
 }
 

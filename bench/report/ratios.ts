@@ -65,7 +65,7 @@ function spreadOf(name: 'workerSpread' | 'processSpread', ours: string): Value {
 }
 
 function cpu(at: string, contender: string): Value {
-  return (results) => figureOf(results, 'serverCpuMs', 'server-cpu', at, contender);
+  return (results) => figureOf(results, 'times', 'server-cpu', at, contender);
 }
 
 function commands(at: string): Value {

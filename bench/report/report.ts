@@ -14,6 +14,7 @@ const COLUMNS: readonly (readonly [keyof Figures, string])[] = [
   ['processSpread', 'processes'],
   ['workerSpread', 'waiters'],
   ['bytes', 'bytes'],
+  ['times', 'times'],
   ['ms', 'ms'],
 ];
 

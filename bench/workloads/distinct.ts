@@ -1,45 +1,52 @@
-import type { ContenderName } from '../contenders/index.js';
+import { REDIS_LIBRARIES, type ContenderName } from '../contenders/index.js';
 import { measureSteady } from './measure-steady.js';
-import type { Workload } from './workload.js';
+import type { Wanted, Workload } from './workload.js';
 
-const KLOCK = [
-  'klock',
-  'klock-six-rpc',
-  'echo-unary',
-  'echo-stream',
-] as const satisfies readonly ContenderName[];
-const DECORATORS = ['klock-locked'] as const satisfies readonly ContenderName[];
-const REDIS = ['klock-redis'] as const satisfies readonly ContenderName[];
-/** Settings for waiting make no difference where nobody waits: one of each library will do in a quick run. */
-const LIBRARIES = ['redlock', 'redis-semaphore', 'murlock', 'nest-redlock'] as const;
-const LIBRARIES_BEST = [
-  'redlock-best',
-  'redis-semaphore-best',
-  'murlock-best',
-  'nest-redlock-best',
-] as const satisfies readonly ContenderName[];
-const ETCD = ['klock-etcd', 'etcd-transactions', 'etcd3-lock'] as const satisfies readonly ContenderName[];
+type Names = readonly ContenderName[];
+
+/** Settings for waiting make no difference where nobody waits: once for each library will do in a quick run. */
+const PLAIN_LIBRARIES: Names = ['redlock', 'redis-semaphore'];
+const LIBRARIES: Names = [...PLAIN_LIBRARIES, 'murlock', 'nest-redlock'];
 
 export const distinct: Workload = {
   name: 'distinct',
   title: '2,048 keys, nobody waits: one process',
   ratios: ['P1', 'P2', 'P3', 'P4', 'P7', 'P8', 'P10'],
   run: async (bench, wanted) => {
-    const groups: readonly [ContenderName[], boolean][] = [
-      [[...KLOCK], wanted('P1', 'P2', 'P3', 'P4')],
-      [[...DECORATORS], wanted('P7')],
-      [[...REDIS], wanted('P8')],
-      [[...LIBRARIES, ...bench.pick([], LIBRARIES_BEST)], wanted('P3', 'P4', 'P7', 'P8')],
-      [[...ETCD], wanted('P10')],
-    ];
-    const contenders = groups.flatMap(([names, asked]) => (asked ? names : []));
     for (const inFlight of bench.pick([1, 64, 256], [1, 16, 64, 256])) {
       await bench.interleaved({
         workload: 'distinct',
         at: `${inFlight} in flight`,
-        contenders,
+        contenders: bench.quick ? quickContenders(inFlight, wanted) : allContenders(wanted),
         measure: (name) => measureSteady(bench, name, { keys: 'distinct', inFlight }),
       });
     }
   },
 };
+
+function allContenders(wanted: Wanted): ContenderName[] {
+  return chosen([
+    [['klock', 'klock-six-rpc', 'echo-unary', 'echo-stream'], wanted('P1', 'P2', 'P3', 'P4')],
+    [['klock-locked'], wanted('P7')],
+    [['klock-redis'], wanted('P8')],
+    [REDIS_LIBRARIES, wanted('P3', 'P4', 'P7', 'P8')],
+    [['klock-etcd', 'etcd-transactions', 'etcd3-lock'], wanted('P10')],
+  ]);
+}
+
+/** What the ratios of this many in flight compare, and no more. */
+function quickContenders(inFlight: number, wanted: Wanted): ContenderName[] {
+  const only = (...cases: number[]): boolean => cases.includes(inFlight);
+  return chosen([
+    [['klock', 'echo-stream'], wanted('P1', 'P2', 'P3', 'P4')],
+    [['klock-six-rpc', 'echo-unary'], only(64) && wanted('P1')],
+    [['klock-locked'], only(64) && wanted('P7')],
+    [['klock-redis'], only(64, 256) && wanted('P8')],
+    [only(64) ? LIBRARIES : PLAIN_LIBRARIES, wanted('P3', 'P4', 'P7', 'P8')],
+    [['klock-etcd', 'etcd-transactions', 'etcd3-lock'], only(64) && wanted('P10')],
+  ]);
+}
+
+function chosen(groups: readonly (readonly [Names, boolean])[]): ContenderName[] {
+  return groups.flatMap(([names, asked]) => (asked ? [...names] : []));
+}

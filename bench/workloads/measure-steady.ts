@@ -15,7 +15,7 @@ export async function measureSteady(
   const { needs } = await loadContender(name);
   const child = await bench.stage.client(name);
   const before = await bench.stage.serverCpuMs(needs);
-  const timed: SteadyLoad = { ...load, warmMs: bench.pick(80, 300), ms: bench.pick(200, 1_000) };
+  const timed: SteadyLoad = { ...load, warmMs: bench.pick(50, 200), ms: bench.pick(150, 1_000) };
   const sample = await child.call<Sample>('steady', timed);
   const after = await bench.stage.serverCpuMs(needs);
   return measured(sample, before === undefined || after === undefined ? undefined : after - before);

@@ -10,6 +10,7 @@ export const mix: Workload = {
       ['mix5', '5 %'],
       ['mix20', '20 %'],
     ] as const) {
+      if (bench.quick && keys === 'mix5') continue;
       await bench.interleaved({
         workload: 'mix',
         at: `${share} whole tenants, 64 in flight`,

@@ -10,7 +10,7 @@ export const sessions: Workload = {
   title: 'distinct keys from one client while other sessions are open and idle',
   ratios: [],
   run: async (bench) => {
-    for (const count of bench.pick([1, 200], [1, 1_000, 10_000])) await measure(bench, count);
+    for (const count of bench.pick([200], [1, 1_000, 10_000])) await measure(bench, count);
   },
 };
 
@@ -32,6 +32,7 @@ async function measure(bench: Bench, count: number): Promise<void> {
 }
 
 async function openCrowd(bench: Bench, count: number): Promise<{ close(): Promise<void> }> {
+  bench.checkTime();
   const { address } = await bench.stage.server('klock');
   const sizes: number[] = [];
   for (let left = count; left > 0; left -= SESSIONS_PER_PROCESS) {

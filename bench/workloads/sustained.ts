@@ -31,8 +31,8 @@ async function measure(bench: Bench, name: ContenderName): Promise<Measured> {
   const load: SteadyLoad = {
     keys: 'hot',
     inFlight: WORKERS_EACH,
-    warmMs: bench.pick(100, 500),
-    ms: bench.pick(700, 5_000),
+    warmMs: bench.pick(80, 500),
+    ms: bench.pick(500, 5_000),
   };
   const processes = await Promise.all(
     Array.from({ length: PROCESSES }, (_, index) => bench.stage.client(name, index)),

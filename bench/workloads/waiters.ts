@@ -12,7 +12,7 @@ export const waiters: Workload = {
     'many waiters of one process on one key: until each had it once, and until all have given up at once',
   ratios: [],
   run: async (bench) => {
-    const many = bench.pick(1_000, 10_000);
+    const many = bench.pick(500, 10_000);
     await bench.interleaved({
       workload: 'waiters',
       at: `${many.toLocaleString('en')} waiters, each once`,
