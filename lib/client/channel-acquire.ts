@@ -249,7 +249,7 @@ export class ChannelAcquire implements BoundedAsker {
 
 /** Requests may be objects with getters, which a spread would lose. */
 function copyOf(request: DriverAcquire): DriverAcquire {
-  const { requestId, key, ttlMs, waitMs, attemptMs, renew, metadata, signal } = request;
+  const { requestId, key, ttlMs, waitMs, attemptMs, renew, keeps = false, metadata, signal } = request;
   return {
     requestId,
     key,
@@ -257,6 +257,7 @@ function copyOf(request: DriverAcquire): DriverAcquire {
     waitMs,
     attemptMs,
     renew,
+    keeps,
     ...(metadata === undefined ? {} : { metadata }),
     ...(signal === undefined ? {} : { signal }),
   };

@@ -2,6 +2,7 @@ import { Metadata } from '@grpc/grpc-js';
 import {
   BackendStateError,
   ClosedError,
+  InvalidOptionError,
   leaseLadder,
   optionError,
   rungFor,
@@ -107,7 +108,7 @@ export class ChannelClient implements StoreClient {
   acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
     if (this.isClosed)
       return Promise.reject(new ClosedError('the klock driver is closed', { key: request.key }));
-    if (this.speech === 'six-calls') return this.sixCalls.acquire(request);
+    if (this.speech === 'six-calls') return this.acquireBySixCalls(request);
     return new ChannelAcquire(this.acquireHost, this.slotFor(request.ttlMs), request).reply;
   }
 
@@ -227,6 +228,19 @@ export class ChannelClient implements StoreClient {
     return this.six;
   }
 
+  private acquireBySixCalls(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
+    if (request.keeps !== true) return this.sixCalls.acquire(request);
+    const message = 'atLeastMs needs a lock server with channels; this one speaks only the klock.v1 calls';
+    return Promise.reject(
+      new InvalidOptionError(message, {
+        key: request.key,
+        operation: 'acquire',
+        option: 'atLeastMs',
+        value: true,
+      }),
+    );
+  }
+
   /** Another process answers now: it may know channels. */
   private metWithout(serverId: string): void {
     if (serverId === '' || serverId === this.withoutChannel) return;
@@ -319,7 +333,7 @@ export class ChannelClient implements StoreClient {
       alternating: () => this.servers.alternating,
       channelOf: (session) => this.channels.get(session),
       storeSaid: (code) => (this.lastWord = code),
-      elsewhere: (request) => (this.isSixCalls ? this.sixCalls.acquire(request) : undefined),
+      elsewhere: (request) => (this.isSixCalls ? this.acquireBySixCalls(request) : undefined),
     };
   }
 

@@ -11,7 +11,7 @@ import {
   type TransportStatus,
 } from '../session/index.js';
 import { cancelOperation, helloFrame, operationBytes, releaseOperation } from './channel-frames.js';
-import { ChannelStream, type StreamListener } from './channel-stream.js';
+import { type ChannelStream, type StreamListener } from './channel-stream.js';
 import type { LiveSession } from './live-session.js';
 import type { Link } from './link.js';
 

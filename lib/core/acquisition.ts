@@ -36,6 +36,10 @@ export class Acquisition implements DriverAcquire {
     return renew && localTtlMs === undefined && metadata === undefined;
   }
 
+  get keeps(): boolean {
+    return this.terms.atLeastMs !== undefined;
+  }
+
   get metadata(): Readonly<Record<string, string>> | undefined {
     return this.terms.metadata;
   }

@@ -87,6 +87,8 @@ export interface DriverAcquire {
   readonly metadata?: Readonly<Record<string, string>>;
   /** Whether the grant may be passed on inside the process: nothing about it is this caller's alone (design D13). */
   readonly passable?: boolean;
+  /** Whether the release will ask to keep the key taken (`keepMs`): a store that turns out not to know that refuses now. */
+  readonly keeps?: boolean;
   /** Fences the grant shall cover, for passing it on. Default 1. */
   readonly span?: number;
   /** Ends the wait; the driver takes the request back (cancel) and rejects with LockAbortedError. */

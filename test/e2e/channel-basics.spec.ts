@@ -1,4 +1,4 @@
-import { createKlock, type KlockInstance } from '../../lib/core/index.js';
+import { createKlock, type InstanceOptions, type KlockInstance } from '../../lib/core/index.js';
 import { klockDriver } from '../../lib/drivers/klock/index.js';
 import { LockServer } from '../../lib/server/index.js';
 
@@ -14,7 +14,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((klock) => klock.close({ graceMs: 1 })));
 });
 
-function client(options: Parameters<typeof createKlock>[0] = {}): KlockInstance {
+function client(options: InstanceOptions = {}): KlockInstance {
   const klock = createKlock({
     ttlMs: 2_000,
     ...options,

@@ -1,6 +1,8 @@
 import type { LockHandle } from '../../lib/core/index.js';
 import { LockServer } from '../../lib/server/index.js';
-import { Bench, real, until } from '../support/client-rig.js';
+import { klockDriver } from '../../lib/drivers/klock/index.js';
+import { Bench, real, until, type Rig, type RigOptions } from '../support/client-rig.js';
+import { sixCallsDriver } from '../support/six-calls-driver.js';
 import { scaled, scaleNote } from '../support/scale.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
@@ -21,11 +23,20 @@ async function proxied(server: LockServer): Promise<TcpProxy & { url: string }> 
 }
 
 const FUZZ = 10;
+/** One ping goes after ten seconds. */
+const IDLE = 56;
 
-describe('clients and the lock server', () => {
+describe.each<[string, NonNullable<RigOptions['driverOf']>]>([
+  ['six calls', sixCallsDriver],
+  ['a channel', klockDriver],
+])('clients and the lock server over %s', (speech, driverOf) => {
+  const rig = (url: string, options?: RigOptions): Rig => bench.rig(url, { driverOf, ...options });
+  // Over a channel the waits of one client for one key share one place on the server.
+  const shared = speech === 'a channel';
+
   it('[K-149] exclude each other, L1 against L2 both ways, and hand over with rising fences', async () => {
     const { address } = await lockServer();
-    const [a, b] = [bench.rig(address).klock, bench.rig(`grpc://${address}`).klock];
+    const [a, b] = [rig(address).klock, rig(`grpc://${address}`).klock];
     const first = await a.acquire(['t', 'r']);
     expect(await b.tryAcquire(['t', 'r'])).toBeUndefined();
     expect(await b.tryAcquire('t')).toBeUndefined();
@@ -41,7 +52,7 @@ describe('clients and the lock server', () => {
 
   it('[B-003] gives one of two concurrent acquires of one client the lock', async () => {
     const { address } = await lockServer();
-    const { klock } = bench.rig(address);
+    const { klock } = rig(address);
     const [a, b] = await Promise.all([klock.tryAcquire('order:1'), klock.tryAcquire('order:1')]);
     expect([a, b].filter((lock) => lock !== undefined)).toHaveLength(1);
     expect((a ?? b)?.token).toMatch(/^lk_[0-9a-f]{32}$/);
@@ -49,7 +60,7 @@ describe('clients and the lock server', () => {
 
   it('[B-002] keep the successor’s lock when the late holder releases', async () => {
     const { address } = await lockServer();
-    const [a, b, c] = [bench.rig(address).klock, bench.rig(address).klock, bench.rig(address).klock];
+    const [a, b, c] = [rig(address).klock, rig(address).klock, rig(address).klock];
     const late = await a.acquire('k', { ttlMs: 300, renew: false });
     await real(400);
     const successor = await b.acquire('k', { ttlMs: 5_000 });
@@ -63,11 +74,7 @@ describe('clients and the lock server', () => {
 
   it('[B-025] [B-032] a waiter whose signal aborts leaves the queue at once and the next one is served', async () => {
     const server = await lockServer();
-    const [a, b, c] = [
-      bench.rig(server.address).klock,
-      bench.rig(server.address).klock,
-      bench.rig(server.address).klock,
-    ];
+    const [a, b, c] = [rig(server.address).klock, rig(server.address).klock, rig(server.address).klock];
     const holder = await a.acquire('k');
     const controller = new AbortController();
     const gone = b.acquire('k', { waitMs: 60_000, signal: controller.signal });
@@ -85,11 +92,7 @@ describe('clients and the lock server', () => {
 
   it('keep their place in the queue over short attempts (WK-22)', async () => {
     const server = await lockServer();
-    const [a, b, c] = [
-      bench.rig(server.address).klock,
-      bench.rig(server.address).klock,
-      bench.rig(server.address).klock,
-    ];
+    const [a, b, c] = [rig(server.address).klock, rig(server.address).klock, rig(server.address).klock];
     const holder = await a.acquire('k');
     const order: string[] = [];
     const patient = b.acquire('k', { waitMs: 10_000, attemptMs: 300 }).then(async (lock) => {
@@ -111,17 +114,18 @@ describe('clients and the lock server', () => {
   it('[K-160] a wait that ended while its connection broke costs no other lock and leaves nothing behind', async () => {
     const server = await lockServer();
     const proxy = await proxied(server);
-    const { klock, lost } = bench.rig(proxy.url, { instance: { ttlMs: 20_000 } });
-    const { klock: other } = bench.rig(server.address);
+    const { klock, lost } = rig(proxy.url, { instance: { ttlMs: 20_000, handover: false } });
+    const { klock: other } = rig(server.address);
     const busy = await other.acquire('busy');
     const mine = await klock.acquire('mine');
     const controller = new AbortController();
     const waits = [
-      klock.acquire('busy', { waitMs: 400 }),
+      klock.acquire('busy', { waitMs: 1_500 }),
       klock.acquire('busy', { waitMs: 60_000, signal: controller.signal }),
     ];
     const ends = Promise.allSettled(waits);
-    await until(() => server.stats.waiters === 2);
+    await until(() => server.stats.waiters === (shared ? 1 : 2));
+    await real(20);
     proxy.reset();
     controller.abort();
     expect(
@@ -140,7 +144,7 @@ describe('clients and the lock server', () => {
   it('[K-170] survive resets of their connections without losing a lock', async () => {
     const server = await lockServer();
     const proxy = await proxied(server);
-    const { klock, lost } = bench.rig(proxy.url, { instance: { ttlMs: 2_000 } });
+    const { klock, lost } = rig(proxy.url, { instance: { ttlMs: 2_000 } });
     const lock = await klock.acquire('k');
     for (let round = 0; round < 6; round++) {
       proxy.reset();
@@ -155,7 +159,7 @@ describe('clients and the lock server', () => {
   it('[B-017] a reply that comes late leaves less of the lease, never more than the server grants', async () => {
     const server = await lockServer();
     const proxy = await proxied(server);
-    const { klock } = bench.rig(proxy.url, { instance: { ttlMs: 1_000, renew: false } });
+    const { klock } = rig(proxy.url, { instance: { ttlMs: 1_000, renew: false } });
     proxy.setWeather({ latencyMs: 170 });
     const lock = await klock.acquire('k2', { waitMs: 5_000 });
     expect(lock.remainingMs).toBeLessThanOrEqual(900);
@@ -165,7 +169,7 @@ describe('clients and the lock server', () => {
   it('[K-176] [K-157] a drain tells the holders, and a retrying acquire ends up on the next server', async () => {
     const first = await lockServer();
     const { port } = first;
-    const { klock, lost } = bench.rig(first.address);
+    const { klock, lost } = rig(first.address);
     const lock = await klock.acquire('k');
     const closing = first.close();
     await until(() => lost.length === 1);
@@ -184,7 +188,7 @@ describe('clients and the lock server', () => {
     let random = seed;
     const next = (): number => (random = (random * 48_271) % 2_147_483_647) / 2_147_483_647;
     const { address } = await lockServer();
-    const [a, b] = [bench.rig(address).klock, bench.rig(address).klock];
+    const [a, b] = [rig(address).klock, rig(address).klock];
     for (let round = 0; round < scaled(1_000, FUZZ); round++) {
       const holder = await a.acquire('k', { waitMs: 3_000 });
       const wait = b.acquire('k', { waitMs: 20 }).catch((error: { code: string }) => error);
@@ -210,8 +214,8 @@ describe('clients and the lock server', () => {
     const next = (): number => (random = (random * 48_271) % 2_147_483_647) / 2_147_483_647;
     const server = await lockServer();
     const proxy = await proxied(server);
-    const { klock, lost } = bench.rig(proxy.url, { instance: { ttlMs: 900, renewEveryMs: 15 } });
-    const { klock: other } = bench.rig(server.address);
+    const { klock, lost } = rig(proxy.url, { instance: { ttlMs: 900, renewEveryMs: 15 } });
+    const { klock: other } = rig(server.address);
     for (let round = 0; round < scaled(1_000, FUZZ); round++) {
       const lock = await klock.acquire('k', { waitMs: 2_000 });
       if (round % 4 > 0) await real(next() * 12);
@@ -223,4 +227,21 @@ describe('clients and the lock server', () => {
     }
     expect(lost).toHaveLength(0);
   }, 120_000);
+});
+
+describe('an idle client', () => {
+  it(`[B-028] pings an idle connection as the server allows: it is never told to calm down${scaleNote(IDLE)}`, async () => {
+    const server = await lockServer();
+    const proxy = await proxied(server);
+    const { klock, lost } = bench.rig(proxy.url, { instance: { ttlMs: 30_000 } });
+    const lock = await klock.acquire('k');
+    await until(() => server.counters.active_watchers === 1);
+    await real(scaled(600_000, IDLE));
+    // A GOAWAY would have cost the connection, and the watch on it.
+    expect(server.counters.stream_calls).toBe(1);
+    expect(server.counters.active_watchers).toBe(1);
+    expect(proxy.connections).toBe(1);
+    expect(lock.held).toBe(true);
+    expect(lost).toHaveLength(0);
+  }, 700_000);
 });

@@ -32,6 +32,10 @@ export class StoreRequest implements DriverAcquire {
     return this.local.metadata;
   }
 
+  get keeps(): boolean {
+    return this.local.keeps === true;
+  }
+
   get signal(): DriverAcquire['signal'] {
     return this.local.signal;
   }
