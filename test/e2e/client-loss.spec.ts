@@ -256,6 +256,18 @@ describe('the loss of a handle', () => {
     await until(() => server.seen('CloseSession').length === 2);
   });
 
+  it('[K-180] comes with a foreign protocol version in the reply to a heartbeat', async () => {
+    const clock = new FakeClock();
+    const server = await bench.server();
+    server.on('Heartbeat', (_, { usual }) => ({ ...usual(), protocolVersion: '2' }));
+    const { klock, lost } = bench.rig(server.url, { clock });
+    await klock.acquire('a');
+    await clock.advance(3_500);
+    await until(() => lost.length === 1);
+    expect(lost[0]).toMatchObject({ reason: 'protocol-mismatch', code: 'PROTOCOL_MISMATCH' });
+    await until(() => server.seen('CloseSession').length === 1);
+  });
+
   it.each(['event', 'reply'] as const)(
     '[K-180] comes with a foreign protocol version in a watch %s too',
     async (where) => {

@@ -221,6 +221,36 @@ describe('the session of a client', () => {
     }
   });
 
+  it('[B-014] is replaced at once by a lock asked for right after the process was blocked beyond its lease', async () => {
+    const clock = new FakeClock();
+    const server = await bench.server();
+    const { klock } = bench.rig(server.url, { clock });
+    await (await klock.acquire('a')).release();
+    clock.block(20_000);
+    expect((await klock.tryAcquire('a'))?.held).toBe(true);
+    expect(server.seen('CreateSession')).toHaveLength(2);
+    await until(() => server.seen('CloseSession')[0]?.request.sessionId === 'sess_1');
+  });
+
+  it('[B-027] tells the server the bound of every call', async () => {
+    const server = await bench.server();
+    const { klock } = bench.rig(server.url, { instance: { ttlMs: 3_000 } });
+    const lock = await klock.acquire('a', { waitMs: 400 });
+    await klock.extendToken('a', lock.token, 3_000);
+    await lock.release();
+    await klock.close();
+    const bounds = server.calls.map(({ rpc, boundMs }) => [rpc, boundMs] as const);
+    expect(bounds.map(([rpc]) => rpc)).toEqual([
+      'CreateSession',
+      'Acquire',
+      'Heartbeat',
+      'Release',
+      'CloseSession',
+    ]);
+    for (const [, boundMs] of bounds) expect(boundMs).toBeLessThan(3_200);
+    expect(Math.abs((bounds[1]?.[1] ?? 0) - 1_450)).toBeLessThan(250);
+  });
+
   it('ready() reaches the server before the first lock, and says why it cannot', async () => {
     const server = await bench.server();
     const { klock } = bench.rig(server.url);

@@ -2,6 +2,7 @@ import {
   createKlock,
   type InstanceOptions,
   type KlockInstance,
+  type LockDriver,
   type LockEvent,
 } from '../../lib/core/index.js';
 import { type FakeClock } from '../../lib/core/fake-clock.js';
@@ -22,13 +23,18 @@ export interface RigOptions {
   readonly instance?: InstanceOptions;
   readonly driver?: Partial<KlockDriverOptions>;
   readonly clock?: FakeClock;
+  /** How the driver is made; the klock driver unless told otherwise. */
+  readonly driverOf?: (options: KlockDriverOptions) => LockDriver;
 }
 
 /** Makes an instance; nothing is sent. */
-export function openRig(url: string | readonly string[], { instance, driver, clock }: RigOptions = {}): Rig {
+export function openRig(
+  url: string | readonly string[],
+  { instance, driver, clock, driverOf = klockDriver }: RigOptions = {},
+): Rig {
   const klock = createKlock({
     ...instance,
-    driver: klockDriver({ url, ...driver }),
+    driver: driverOf({ url, ...driver }),
     ...(clock === undefined ? {} : { clock }),
   });
   const lost: Lost[] = [];

@@ -49,6 +49,8 @@ export interface SeenCall<N extends UnaryName = UnaryName> {
   readonly request: Request<N>;
   readonly authorization: string | undefined;
   readonly at: number;
+  /** The bound of the call as the client told it, from now. */
+  readonly boundMs: number;
   /** The client cancelled it or its deadline passed. */
   cancelled: boolean;
 }
@@ -171,6 +173,7 @@ export class ScriptedLockServer {
         request: call.request,
         authorization,
         at: performance.now(),
+        boundMs: Number(call.getDeadline()) - Date.now(),
         cancelled: false,
       };
       this.calls.push(seen);
