@@ -51,6 +51,8 @@ const listeners = ({ onElected, onLost }: ElectionOptions): ElectionOptions => (
   ...(onLost && { onLost }),
 });
 
+const nothing = (): void => undefined;
+
 describe('klock.elect', () => {
   it('[I2] elects one of two candidates, and the other once the first has resigned, with a larger fence', async () => {
     const [first, second] = [candidate(), candidate()];
@@ -213,10 +215,10 @@ describe('klock.elect', () => {
     ['options', null],
     ['onElected', {}],
     ['onElected', { onElected: 7 }],
-    ['onLost', { onElected: () => undefined, onLost: 7 }],
-    ['ttlMs', { onElected: () => undefined, ttlMs: 0.5 }],
-    ['signal', { onElected: () => undefined, signal: 7 }],
-    ['onElcted', { onElected: () => undefined, onElcted: 7 }],
+    ['onLost', { onElected: nothing, onLost: 7 }],
+    ['ttlMs', { onElected: nothing, ttlMs: 0.5 }],
+    ['signal', { onElected: nothing, signal: 7 }],
+    ['onElcted', { onElected: nothing, onElcted: 7 }],
   ])('refuses %s at once, naming it: %j', (option, options) => {
     try {
       open().elect('leader', options as unknown as ElectionOptions);

@@ -182,7 +182,7 @@ describe('a key kept after its section', () => {
     const { klock } = rig.faultyClient();
     const other = rig.client();
     const key = rig.key();
-    const section = await klock[ENTER_SECTION](key, { atLeastMs: 900 });
+    const section = await klock[ENTER_SECTION](key, { atLeastMs: 600 });
     const waiting = other.acquire(key, { waitMs: 10_000 });
     await until(async () => (await rig.entries(key)).length === 2, 2_000, 'queued');
     await section.leave();

@@ -36,7 +36,8 @@ export class EtcdRig {
 
   /** A client whose single calls can be lost, doubled and delayed. Nothing stands between it and its store. */
   faultyClient(options: InstanceOptions = {}): { klock: KlockInstance; net: FaultyTransport } {
-    const settings = resolveEtcdOptions({ hosts: this.etcd.endpoints });
+    // Short calls: what is lost here is lost at once, and nobody shall wait long for it.
+    const settings = resolveEtcdOptions({ hosts: this.etcd.endpoints, callTimeoutMs: 400 });
     let net: FaultyTransport | undefined;
     const driver = new EtcdDriver(settings, (host) => {
       net = new FaultyTransport(new GrpcTransport(settings, host.clock));

@@ -25,6 +25,9 @@ export const IDLE_SESSION_MS = 30_000;
 /** Waiters of one client: each has a watch, about 1 KB here and as much in etcd. */
 export const MAX_PENDING = 20_000;
 
+/** An acquire waits this long for the client's own release of the same key to be answered; a slow store must not add to its wait. */
+export const OWN_RELEASE_MS = 100;
+
 /** A waiter looks for itself this often although no watch woke it, and never less often than at half of its lease (case B-052). */
 export const MAX_RECHECK_MS = 5_000;
 

@@ -37,6 +37,7 @@ import { HoldWatch } from './hold-watch.js';
 import { KeySpace } from './key-space.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { METHODS } from './methods.js';
+import { OwnReleases } from './own-releases.js';
 import { QueuePlace } from './queue-place.js';
 import { SessionBook } from './session-book.js';
 import { StoreCalls } from './store-calls.js';
@@ -68,6 +69,7 @@ interface Parts extends Store {
   readonly watches: WatchStream;
   readonly renewals: LeaseRenewals;
   readonly held: HoldWatch;
+  readonly own: OwnReleases;
 }
 
 /** Locks on an etcd cluster: exclusion rests on Raft and on etcd's leases, fences on its revision. */
@@ -145,7 +147,9 @@ export class EtcdDriver implements LockDriver {
   async release(grant: DriverGrant, options?: { readonly keepMs?: number }): Promise<DefiniteRelease> {
     const own = grant as EtcdGrant;
     this.attached.held.remove(own);
-    const outcome = await giveBack(this.attached, own, options?.keepMs);
+    const giving = giveBack(this.attached, own, options?.keepMs);
+    this.attached.own.begun(own.key, giving);
+    const outcome = await giving;
     own.session.drop(own);
     return outcome;
   }
@@ -229,6 +233,7 @@ export class EtcdDriver implements LockDriver {
       transactions: new Transactions(keys),
       sessions: new SessionBook(host, calls, graceMs(callTimeoutMs)),
       guards: new GuardLeases(clock, calls),
+      own: new OwnReleases(clock),
       renewals: new LeaseRenewals(clock, calls, keys),
       held: new HoldWatch(clock, watches, (grant) => void this.confirmDeleted(grant)),
     };
@@ -249,9 +254,10 @@ export class EtcdDriver implements LockDriver {
   /** The session to acquire under; nobody waits for it longer than for the lock itself. */
   private async session({ key, ttlMs, signal }: DriverAcquire): Promise<EtcdSession> {
     const facts: LockErrorFacts = { key, operation: 'acquire' };
-    const opening = this.asking(`${formatKey(key)} was waited for`, facts, () =>
-      this.attached.sessions.find(ttlMs),
-    );
+    const opening = this.asking(`${formatKey(key)} was waited for`, facts, async () => {
+      await this.attached.own.before(key);
+      return await this.attached.sessions.find(ttlMs);
+    });
     if (signal === undefined) return await opening;
     let abort: Disposable | undefined;
     const aborted = new Promise<never>((_, reject) => {

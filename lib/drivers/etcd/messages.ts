@@ -122,6 +122,7 @@ export interface WatchEvent {
 }
 
 export interface WatchResponse {
+  readonly header: ResponseHeader | undefined;
   readonly watch_id: bigint;
   readonly created: boolean;
   readonly canceled: boolean;
@@ -240,6 +241,7 @@ export const WatchRequest = message<WatchRequest>({
   progress_request: nested(3, () => Empty),
 });
 export const WatchResponse = message<WatchResponse>({
+  header: nested(1, () => ResponseHeader),
   watch_id: int64(2),
   created: bool(3),
   canceled: bool(4),

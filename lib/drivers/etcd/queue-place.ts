@@ -146,7 +146,10 @@ export class QueuePlace implements SessionWaiter {
     const recheckMs = Math.min(MAX_RECHECK_MS, this.request.ttlMs / 2) * (0.75 + random.fraction() / 4);
     await new Promise<void>((resolve) => {
       const timer = clock.after(recheckMs, resolve);
-      const watch = watches.watch(ahead.name, look.revision + 1n, () => resolve());
+      const watch = watches.watch(ahead.name, undefined, (news) => {
+        if (news === 'watching') void this.checkAhead(ahead).then((gone) => gone && resolve());
+        else resolve();
+      });
       this.wakeUp = () => {
         timer.cancel();
         watch[Symbol.dispose]();
@@ -156,6 +159,21 @@ export class QueuePlace implements SessionWaiter {
     });
     this.wakeUp?.();
     this.wakeUp = undefined;
+  }
+
+  /** Whether the entry ahead went between the look that found it and the watch that would have told. */
+  private async checkAhead({ name }: Entry): Promise<boolean> {
+    try {
+      const { reply } = await this.store.calls.call(
+        METHODS.range,
+        { key: name, keys_only: true },
+        { budgetMs: this.budgetMs(), wanted: () => !this.over },
+      );
+      return reply.kvs.length === 0;
+    } catch {
+      // Cannot be told: the question for the grant will tell.
+      return true;
+    }
   }
 
   /** Only keys that are not klock's stand before the entry: the plain question would fail for ever. */

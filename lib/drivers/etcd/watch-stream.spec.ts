@@ -17,7 +17,7 @@ beforeEach(() => {
   news = [];
 });
 
-const watch = (key = 'k', revision = 7n): Disposable =>
+const watch = (key = 'k', revision: bigint | undefined = 7n): Disposable =>
   watches.watch(Buffer.from(key), revision, (each) => news.push(each));
 const stream = (index = -1): ScriptedStream => transport.streams.at(index)!;
 const created = (of = stream()): unknown[] =>
@@ -58,6 +58,28 @@ describe('the watch stream', () => {
     expect(news).toEqual(['deleted']);
     expect(stream().sent.at(-1)).toEqual({ cancel_request: { watch_id: 2n } });
     expect(watches.size).toBe(1);
+  });
+
+  it('a watch from now on tells when that is, and a broken one goes on from there', async () => {
+    watches.watch(Buffer.from('k'), undefined, (each) => news.push(each));
+    expect(created()).toEqual([['k', 0n]]);
+    stream().answer({ ...none, watch_id: 1n, created: true, header: { revision: 41n } });
+    expect(news).toEqual(['watching']);
+    stream().end(new CallError(14, 'gone', 0));
+    await clock.advance(50);
+    expect(created()).toEqual([['k', 42n]]);
+    stream().answer({ ...none, watch_id: 1n, created: true, header: { revision: 50n } });
+    stream().answer(deleted(1n));
+    expect(news).toEqual(['watching', 'deleted']);
+  });
+
+  it('a watch that breaks before it has begun begins anew, and tells when it has', async () => {
+    watches.watch(Buffer.from('k'), undefined, (each) => news.push(each));
+    stream().end(new CallError(14, 'gone', 0));
+    await clock.advance(50);
+    expect(created()).toEqual([['k', 0n]]);
+    stream().answer({ ...none, watch_id: 1n, created: true, header: { revision: 41n } });
+    expect(news).toEqual(['watching']);
   });
 
   it('a disposed watch is cancelled and tells nothing any more', () => {

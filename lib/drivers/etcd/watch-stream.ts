@@ -6,20 +6,27 @@ import { METHODS } from './methods.js';
 import type { StoreCalls } from './store-calls.js';
 import type { CallError, Stream } from './transport.js';
 
-/** `deleted`: the key was deleted after the revision watched from. `unsure`: the store cannot tell any more, look for yourself. */
-export type WatchNews = 'deleted' | 'unsure';
+/**
+ * `watching`: from now on deletions are told, earlier ones were not: look. `deleted`: the key was deleted.
+ * `unsure`: the store cannot tell any more: look.
+ */
+export type WatchNews = 'watching' | 'deleted' | 'unsure';
 
 interface Watch {
   readonly id: bigint;
   readonly key: Buffer;
-  readonly fromRevision: bigint;
+  /** First revision that is watched; undefined until the store has said from when on it does. */
+  fromRevision: bigint | undefined;
   readonly tell: (news: WatchNews) => void;
 }
 
-/** Deletions of single keys, all on one stream. A watch tells once and is over. */
+/** Deletions of single keys, all on one stream. With `deleted` or `unsure` a watch is over. */
 export interface KeyWatches {
-  /** Watches for a deletion at `fromRevision` or later. Disposing it is free of charge. */
-  watch(key: Buffer, fromRevision: bigint, tell: (news: WatchNews) => void): Disposable;
+  /**
+   * Watches for a deletion at `fromRevision` or later; undefined: from now on, with word when that is. From now on is
+   * quick: a watcher that begins in the past is served by etcd's catching up, every 100 ms.
+   */
+  watch(key: Buffer, fromRevision: bigint | undefined, tell: (news: WatchNews) => void): Disposable;
 }
 
 /**
@@ -53,7 +60,7 @@ export class WatchStream implements KeyWatches {
     return this.watches.size;
   }
 
-  watch(key: Buffer, fromRevision: bigint, tell: (news: WatchNews) => void): Disposable {
+  watch(key: Buffer, fromRevision: bigint | undefined, tell: (news: WatchNews) => void): Disposable {
     const watch: Watch = { id: ++this.ids, key, fromRevision, tell };
     this.watches.set(watch.id, watch);
     this.lingering?.cancel();
@@ -129,7 +136,9 @@ export class WatchStream implements KeyWatches {
   }
 
   private create(stream: Stream<WatchRequest>, { id, key, fromRevision }: Watch): void {
-    stream.send({ create_request: { key, start_revision: fromRevision, filters: NO_PUT, watch_id: id } });
+    stream.send({
+      create_request: { key, start_revision: fromRevision ?? 0n, filters: NO_PUT, watch_id: id },
+    });
   }
 
   private read(message: WatchResponse): void {
@@ -137,9 +146,17 @@ export class WatchStream implements KeyWatches {
     this.failures = 0;
     const watch = this.watches.get(message.watch_id);
     if (watch === undefined) return;
+    if (message.created && !message.canceled) this.begun(watch, message.header?.revision ?? 0n);
     // Compacted, or refused for another reason: silence is never taken for "nothing happened" (case B-052).
     if (message.canceled) this.finish(watch, 'unsure', false);
     else if (message.events.some(({ type }) => type === DELETED)) this.finish(watch, 'deleted', true);
+  }
+
+  /** From here on nothing is missed, also over a break: a new stream resumes at this revision. */
+  private begun(watch: Watch, revision: bigint): void {
+    if (watch.fromRevision !== undefined) return;
+    watch.fromRevision = revision + 1n;
+    watch.tell('watching');
   }
 
   private finish(watch: Watch, news: WatchNews, cancel: boolean): void {

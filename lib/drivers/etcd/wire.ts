@@ -14,6 +14,8 @@ export interface Message<T> {
   decode(bytes: Buffer): T;
 }
 
+/** Largest number that is written digit by digit without bigints. */
+const MAX_SMALL = 0x7fff_ffffn;
 const VARINT = 0;
 const DELIMITED = 2;
 /** Bytes to pass over for the wire types that etcd's messages do not use but a later version may. */
@@ -25,6 +27,7 @@ export class Writer {
   private length = 0;
 
   varint(value: bigint): void {
+    if (value >= 0n && value <= MAX_SMALL) return this.small(Number(value));
     let rest = BigInt.asUintN(64, value);
     this.reserve(10);
     for (; rest > 0x7fn; rest >>= 7n) this.buffer[this.length++] = Number(rest & 0x7fn) | 0x80;
@@ -69,8 +72,15 @@ export class Reader {
   }
 
   varint(): bigint {
-    let value = 0n;
-    for (let shift = 0n; shift < 70n; shift += 7n) {
+    let low = 0;
+    // Four digits fit a bitwise number; nearly all revisions and lengths have no more.
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.byte();
+      low |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt(low);
+    }
+    let value = BigInt(low);
+    for (let shift = 28n; shift < 70n; shift += 7n) {
       const byte = this.byte();
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return BigInt.asUintN(64, value);
@@ -78,8 +88,15 @@ export class Reader {
     throw new RangeError('a number of the message is longer than ten bytes');
   }
 
+  /** The low 32 bits. */
   small(): number {
-    return Number(this.varint() & 0xffff_ffffn);
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = this.byte();
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value >>> 0;
+    }
+    throw new RangeError('a number of the message is longer than ten bytes');
   }
 
   delimited(): Buffer {
