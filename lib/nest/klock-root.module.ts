@@ -13,17 +13,18 @@ import { KlockHealthIndicator } from './klock.health.js';
 import { LockedExplorer } from './locked.explorer.js';
 import { registryOfApplication, type ApplicationRegistry } from './registry.js';
 import { noticeMissingHooks } from './shutdown-notice.js';
-import { REGISTRY, ROOT_REGISTRY } from './tokens.js';
+import { INSTANCE_OVERRIDE, REGISTRY, ROOT_REGISTRY } from './tokens.js';
 
 const root = { provide: ROOT_REGISTRY, useFactory: registryOfApplication, inject: [ModulesContainer] };
+const noOverride = { provide: INSTANCE_OVERRIDE, useValue: null };
 const asSeenByModules = { provide: REGISTRY, useExisting: ROOT_REGISTRY };
 
 /** The wiring behind `KlockModule`, once per application. */
 @Global()
 @Module({
   imports: [DiscoveryModule],
-  providers: [root, asSeenByModules, LockedExplorer, KlockHealthIndicator],
-  exports: [ROOT_REGISTRY, REGISTRY, KlockHealthIndicator],
+  providers: [root, asSeenByModules, noOverride, LockedExplorer, KlockHealthIndicator],
+  exports: [ROOT_REGISTRY, REGISTRY, INSTANCE_OVERRIDE, KlockHealthIndicator],
 })
 export class KlockRootModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
   private notice: Timer | undefined;

@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { checkKeyPrefix, checkLabel, optionError, refuseUnknown } from '../core/index.js';
+import { givenInstance, type GivenInstance } from './given-instance.js';
 import { KlockRootModule } from './klock-root.module.js';
 import {
   checkModuleOptions,
@@ -10,7 +11,14 @@ import {
   type KlockModuleOptions,
 } from './module-options.js';
 import { FeatureRegistry, type ApplicationRegistry, type Registry } from './registry.js';
-import { DEFAULT_INSTANCE, REGISTRY, ROOT_REGISTRY, getKlockToken, rootInstanceToken } from './tokens.js';
+import {
+  DEFAULT_INSTANCE,
+  INSTANCE_OVERRIDE,
+  REGISTRY,
+  ROOT_REGISTRY,
+  getKlockToken,
+  rootInstanceToken,
+} from './tokens.js';
 
 /** Locks for a Nest application: makes {@link Klock} injectable and `@Locked` work in every object Nest makes. */
 @Module({})
@@ -71,6 +79,13 @@ export class KlockModule {
   }
 }
 
+type Override = ((name: string) => GivenInstance) | null;
+
+/** Options that use an instance as it is; whatever the application asked for is not even computed. */
+function givenOptions(given: GivenInstance): CheckedOptions {
+  return checkModuleOptions('INSTANCE_OVERRIDE', givenInstance(given));
+}
+
 function rootModule(
   name: string,
   { imports, inject }: Pick<KlockModuleAsyncOptions, 'imports' | 'inject'>,
@@ -78,9 +93,9 @@ function rootModule(
 ): DynamicModule {
   const instance = {
     provide: rootInstanceToken(name),
-    useFactory: async (registry: ApplicationRegistry, ...deps: unknown[]) =>
-      await registry.open(await optionsOf(...deps)),
-    inject: [ROOT_REGISTRY, ...(inject ?? [])],
+    useFactory: async (registry: ApplicationRegistry, override: Override, ...deps: unknown[]) =>
+      await registry.open(override === null ? await optionsOf(...deps) : givenOptions(override(name))),
+    inject: [ROOT_REGISTRY, INSTANCE_OVERRIDE, ...(inject ?? [])],
   };
   const klock = { provide: getKlockToken(name), useExisting: rootInstanceToken(name) };
   return {

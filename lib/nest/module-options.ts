@@ -10,6 +10,7 @@ import {
 } from '../core/index.js';
 import type { Backend } from './backend-options.js';
 import { BACKENDS, BACKEND_NAMES, type BackendName } from './backends.js';
+import { givenBy, type GivenInstance } from './given-instance.js';
 import { DEFAULT_INSTANCE } from './tokens.js';
 
 /** Options of one instance. */
@@ -44,6 +45,8 @@ export interface CheckedOptions {
   readonly backend: BackendName;
   readonly backendOptions: Readonly<Record<string, unknown>>;
   readonly instance: InstanceOptions;
+  /** Used as it is instead of a back end. */
+  readonly given: GivenInstance | undefined;
   /** Memory was not asked for by name (design D12). */
   readonly unnamedMemory: boolean;
 }
@@ -58,6 +61,7 @@ const UNNAMED_MEMORY: CheckedOptions = {
   backend: 'driver',
   backendOptions: { driver: 'memory' },
   instance: {},
+  given: undefined,
   unnamedMemory: true,
 };
 
@@ -93,6 +97,7 @@ export function checkModuleOptions(source: string, options: unknown): CheckedOpt
     backend,
     backendOptions: pick(given, [backend, ...BACKENDS[backend].options]),
     instance: pick(given, INSTANCE),
+    given: givenBy(options),
     unnamedMemory: false,
   };
 }

@@ -77,6 +77,10 @@ export class ApplicationRegistry implements Registry {
 
   private async build(options: CheckedOptions, entry: Entry): Promise<KlockInstance> {
     if (options.unnamedMemory) this.warnOfMemory();
+    if (options.given !== undefined) {
+      entry.klock = options.given.klock;
+      return entry.klock;
+    }
     const backend = await BACKENDS[options.backend].open(options.backendOptions);
     entry.backend = backend;
     const klock = createKlock({ ...options.instance, name: options.name, driver: backend.driver });
@@ -117,7 +121,8 @@ export class ApplicationRegistry implements Registry {
     await entry.backend?.close?.();
   }
 
-  private async closeInstance(klock: KlockInstance, { graceMs }: CheckedOptions): Promise<void> {
+  private async closeInstance(klock: KlockInstance, { graceMs, given }: CheckedOptions): Promise<void> {
+    if (given !== undefined) return await given.close();
     const report = collectAbandoned(klock, this.logger);
     await klock.close(graceMs === undefined ? {} : { graceMs });
     report();

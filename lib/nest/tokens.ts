@@ -21,6 +21,9 @@ export function rootInstanceToken(name: string): symbol {
   return Symbol.for(`klock.root-instance:${name}`);
 }
 
+/** Null; the testing kit puts a function from a name to a ready instance in its place, which then replaces what options ask for. */
+export const INSTANCE_OVERRIDE = Symbol.for('klock.nest.instance-override.v1');
+
 /** The registry of the whole application. */
 export const ROOT_REGISTRY = Symbol.for('klock.nest.root-registry.v1');
 

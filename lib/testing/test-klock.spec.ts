@@ -26,7 +26,7 @@ describe('TestKlock', () => {
     await test.klock.acquire('k');
     const waiting = rejection(test.another().klock.acquire('k'));
     await test.advance(4_999);
-    expect(await Promise.race([waiting, 'still waiting'])).toBe('still waiting');
+    expect(await Promise.race([waiting, Promise.resolve('still waiting')])).toBe('still waiting');
     await test.advance(1);
     expect(await waiting).toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
@@ -104,6 +104,6 @@ describe('TestKlock', () => {
     const stuck = rejection(test.klock.withLock('k', () => new Promise(() => undefined)));
     await test.close();
     expect(await test.another().klock.tryAcquire('k')).toBeDefined();
-    expect(await Promise.race([stuck, 'still in its section'])).toBe('still in its section');
+    expect(await Promise.race([stuck, Promise.resolve('still in its section')])).toBe('still in its section');
   });
 });

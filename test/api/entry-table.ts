@@ -17,5 +17,6 @@ export const ENTRY_TABLE: Readonly<Record<string, Entry>> = {
   'klock/otel': { loads: ['@opentelemetry/api'] },
   'klock/prometheus': { loads: ['prom-client'] },
   'klock/testing': { loads: [] },
-  'klock/testing/nest': { loads: ['@nestjs/common'] },
+  // What klock itself loads: its module is in there.
+  'klock/testing/nest': { loads: nest },
 };

@@ -58,7 +58,7 @@ describe.each([
   it('[B-064] can be changed by a filter of its own, beside another application that keeps the usual ones', async () => {
     const apps = await Promise.all([listen(Impatient, adapter()), listen(KlockExceptionFilter, adapter())]);
     try {
-      const [own, usual] = apps as [INestApplication, INestApplication];
+      const [own, usual] = apps;
       for (const app of apps) await app.get<Klock>(getKlockToken()).acquire('seat');
       expect(await answerOf(own)).toEqual([429, '7', 'Come back later']);
       expect(await answerOf(usual)).toEqual([423, '1', 'The resource is locked by somebody else']);

@@ -1,0 +1,2 @@
+export { KlockTestingModule, type TestingBuilder } from './klock-testing.module.js';
+export { TestKlock, type TestKlockOptions } from '../testing/index.js';
