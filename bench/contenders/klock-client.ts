@@ -17,7 +17,7 @@ export async function klockClient(
     },
     take: (key) => klock.acquire(key),
     close: async () => {
-      await klock.close({ graceMs: 0 });
+      await klock.close({ graceMs: 1 });
       await close();
     },
   };

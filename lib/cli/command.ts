@@ -1,0 +1,24 @@
+import type { Clock, Random } from '../core/index.js';
+import type { Flags } from './flags.js';
+
+/** What a command is given of the process it runs in. */
+export interface Terminal {
+  readonly clock: Clock;
+  readonly random: Random;
+  print(line: string): void;
+  /** Ends a run early: what was found so far is still told. */
+  readonly signal?: AbortSignal;
+}
+
+/** One word behind `klock`. */
+export interface Command {
+  readonly about: string;
+  readonly flags: Flags;
+  /** @returns the exit code. @throws UsageError, InvalidOptionError for what it cannot be run with. */
+  run(words: readonly string[], terminal: Terminal): Promise<number>;
+}
+
+/** Resolves after `ms`; the process stays alive for it. */
+export function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve, { keepAlive: true }));
+}
