@@ -56,7 +56,9 @@ function splitScheme(option: string, value: string, text: string): { secure: boo
 }
 
 function refuse(option: string, value: unknown, problem: string): InvalidOptionError {
-  return new InvalidOptionError(`${option} ${problem}, got ${quote(value)}`, { option, value });
+  // A user part may hold a password, which must reach no log.
+  const shown = typeof value === 'string' ? value.replace(/[^/@\s]*@/, '***@') : value;
+  return new InvalidOptionError(`${option} ${problem}, got ${quote(shown)}`, { option, value: shown });
 }
 
 /** Whether the address can only be this machine. */

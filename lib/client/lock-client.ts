@@ -171,6 +171,11 @@ export class LockClient {
       });
       return () => undefined;
     });
+    if (!done) {
+      // Out of time: what is owed can be told by closing again, but nothing of ours may keep the process alive.
+      this.remoteCloses.cutShort();
+      this.connection.hangUp();
+    }
     return done;
   }
 

@@ -15,6 +15,9 @@ const MAX_OWED = 64;
 export class RemoteCloses {
   private readonly running = new Map<string, Promise<boolean>>();
   private readonly owed = new Map<string, SessionRef>();
+  /** Wakes every farewell that pauses; set apart from `running`, which callers share. */
+  private readonly pausing = new Set<() => void>();
+  private cut = false;
 
   constructor(
     private readonly service: LockService,
@@ -37,8 +40,15 @@ export class RemoteCloses {
     return this.owed.size;
   }
 
+  /** Nobody waits any more: no farewell is tried again until {@link settle}, so that a closed client holds no process. */
+  cutShort(): void {
+    this.cut = true;
+    for (const wake of [...this.pausing]) wake();
+  }
+
   /** Makes every farewell that is owed; one under way that comes to nothing is made again. */
   async settle(): Promise<void> {
+    this.cut = false;
     await Promise.all([...this.owed.values()].map((session) => this.settleOne(session)));
   }
 
@@ -57,14 +67,18 @@ export class RemoteCloses {
     const endMs = this.clock.monoMs() + CLOSE_BUDGET_MS;
     for (let failures = 1; ; failures++) {
       const leftMs = endMs - this.clock.monoMs();
-      if (leftMs <= 0) return false;
+      if (leftMs <= 0 || this.cut) return false;
       const outcome = await this.service.closeSession(session, leftMs);
       // Any answer of the server will do: closed, gone, unknown, or another server altogether.
       if (outcome.kind === 'answered' || !mayReleaseAgain(verdictOf(outcome))) {
         this.owed.delete(session.sessionId);
         return true;
       }
-      await pause(this.clock, backoffMs(RETRY_BACKOFF, failures, this.random.fraction()));
+      if (this.cut) return false;
+      await pause(this.clock, backoffMs(RETRY_BACKOFF, failures, this.random.fraction()), (wake) => {
+        this.pausing.add(wake);
+        return () => void this.pausing.delete(wake);
+      });
     }
   }
 }
