@@ -12,15 +12,16 @@ import type { Workload } from './workload.js';
 
 export type { Wanted, Workload } from './workload.js';
 
+/** Those with ratios first: a quick run on a busy machine may not come to the end of the list. */
 export const WORKLOADS: readonly Workload[] = [
   inProcess,
   distinct,
-  hot,
-  mix,
   burst,
   sustained,
-  waiters,
   serverCpu,
   memory,
+  hot,
+  mix,
+  waiters,
   sessions,
 ];

@@ -42,10 +42,10 @@ async function idleSession(bench: Bench): Promise<void> {
 
 async function heldLock(bench: Bench): Promise<void> {
   const locks = bench.pick(2_000, 20_000);
-  const kept = measureLocks(bench, locks);
+  let kept: ReturnType<typeof measureLocks> | undefined;
   for (const side of ['server', 'client'] as const) {
     const head = { workload: 'memory', at: 'held lock', contender: side, title: `klock ${side}, heap` };
-    await bench.single(head, async () => ({ bytes: (await kept)[side] }));
+    await bench.single(head, async () => ({ bytes: (await (kept ??= measureLocks(bench, locks)))[side] }));
   }
 }
 
