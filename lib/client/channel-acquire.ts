@@ -15,7 +15,8 @@ import { Outcome, type ChannelAnswer } from '../rpc/index.js';
 import { AcquireAttempts, errorOfOutcome, verdictOf, type NoAnswer, type Verdict } from '../session/index.js';
 import { acquireOperation, releaseOperation } from './channel-frames.js';
 import { ChannelGrant } from './channel-grant.js';
-import type { BoundedAsker, ChannelSession } from './channel-session.js';
+import { nobody, type BoundedAsker } from './channel-asker.js';
+import type { ChannelSession } from './channel-session.js';
 import type { LiveSession } from './live-session.js';
 import { pause } from './pause.js';
 import type { Hooks } from './hooks.js';
@@ -33,6 +34,8 @@ export interface ChannelAcquireHost {
   readonly connectTimeoutMs: number;
   readonly alternating: () => boolean;
   channelOf(session: LiveSession): ChannelSession | undefined;
+  /** Acquires that have no session yet. */
+  readonly reaching: Set<ChannelAcquire>;
   storeSaid(code: string | undefined): void;
   /** Speaks the six calls instead, once it has turned out that the server knows no channel. */
   elsewhere(request: DriverAcquire): Promise<Answer> | undefined;
@@ -79,6 +82,7 @@ export class ChannelAcquire implements BoundedAsker {
     if (this.over) return;
     if (channel !== undefined) this.send(channel);
     else {
+      host.reaching.add(this);
       this.forgetClose = host.closing.on(() => this.stop(this.closedError()));
       void this.reach();
     }
@@ -111,6 +115,11 @@ export class ChannelAcquire implements BoundedAsker {
     this.stop(errorOfOutcome(this.problem ?? { kind: 'unsent', cause }, this.facts));
   }
 
+  /** The instance closes: as its own signal would. */
+  abort(reason: unknown): void {
+    this.stop(abortedError(this.request.key, reason));
+  }
+
   private get facts(): { readonly operation: 'acquire'; readonly key: DriverAcquire['key'] } {
     return { operation: 'acquire', key: this.request.key };
   }
@@ -127,6 +136,7 @@ export class ChannelAcquire implements BoundedAsker {
       return this.settle(() => this.reject(new LockUnavailableError(message, this.facts)));
     }
     this.unasked = false;
+    this.host.reaching.delete(this);
     this.channel = channel;
     this.unused = channel.session.use();
     this.number = channel.ask(acquireOperation(this.request, this.leftMs), this);
@@ -137,13 +147,13 @@ export class ChannelAcquire implements BoundedAsker {
     // Taken back already: its cancel is under way and ends the grant.
     if (this.over) return;
     if (token === '') {
-      channel.ask(releaseOperation(operation, 0), ignored(operation));
+      channel.ask(releaseOperation(operation, 0), nobody(operation));
       const message = `the lock server answered ${formatKey(key)} with a grant without a token`;
       return this.settle(() => this.reject(new BackendStateError(message, this.facts)));
     }
     if (!channel.session.usable) {
       // Past its deadline: nobody may believe in this grant (K-166).
-      channel.ask(releaseOperation(operation, 0), ignored(operation));
+      channel.ask(releaseOperation(operation, 0), nobody(operation));
       return this.again('session-over', { kind: 'unsent', cause: new Error('the grant came too late') });
     }
     const grant = new ChannelGrant(channel, operation, requestId, key, token, fence, span);
@@ -196,6 +206,7 @@ export class ChannelAcquire implements BoundedAsker {
   private again(verdict: Verdict, problem: NoAnswer): void {
     const { clock, random } = this.host;
     this.problem = problem;
+    this.host.reaching.add(this);
     this.attempts ??= new AcquireAttempts({
       waitMs: this.request.waitMs,
       attemptMs: Infinity,
@@ -230,6 +241,7 @@ export class ChannelAcquire implements BoundedAsker {
 
   private settle(tell: () => void): void {
     this.over = true;
+    this.host.reaching.delete(this);
     this.listening?.[Symbol.dispose]();
     this.forgetClose?.();
     tell();
@@ -248,7 +260,7 @@ export class ChannelAcquire implements BoundedAsker {
 }
 
 /** Requests may be objects with getters, which a spread would lose. */
-function copyOf(request: DriverAcquire): DriverAcquire {
+export function copyOf(request: DriverAcquire): DriverAcquire {
   const { requestId, key, ttlMs, waitMs, attemptMs, renew, keeps = false, metadata, signal } = request;
   return {
     requestId,
@@ -260,15 +272,5 @@ function copyOf(request: DriverAcquire): DriverAcquire {
     keeps,
     ...(metadata === undefined ? {} : { metadata }),
     ...(signal === undefined ? {} : { signal }),
-  };
-}
-
-function ignored(of: number): BoundedAsker {
-  return {
-    of,
-    endMs: Infinity,
-    answered: () => undefined,
-    unanswered: () => undefined,
-    overdue: () => undefined,
   };
 }

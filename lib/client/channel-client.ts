@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Metadata } from '@grpc/grpc-js';
 import {
   BackendStateError,
@@ -26,7 +27,7 @@ import {
   type SessionEnd,
 } from '../session/index.js';
 import { Background } from './background.js';
-import { ChannelAcquire, type ChannelAcquireHost } from './channel-acquire.js';
+import { ChannelAcquire, copyOf, type ChannelAcquireHost } from './channel-acquire.js';
 import { ChannelGrant } from './channel-grant.js';
 import { ChannelInspect } from './channel-inspect.js';
 import { ChannelOpener } from './channel-opener.js';
@@ -65,7 +66,9 @@ export class ChannelClient implements StoreClient {
   private readonly remoteCloses: RemoteCloses;
   private readonly servers = new ServerHistory();
   private readonly closing = new Hooks();
-  private readonly releases = new WeakMap<DriverGrant, Promise<DefiniteRelease>>();
+  private readonly reaching = new Set<ChannelAcquire>();
+  /** Ends waits that are made with the six calls. */
+  private readonly waitsEnd = new AbortController();
   private readonly acquireHost: ChannelAcquireHost;
   private readonly sessionHost: ChannelSessionHost;
   private six: LockClient | undefined;
@@ -78,6 +81,7 @@ export class ChannelClient implements StoreClient {
   ) {
     const { clock, random, settings } = host;
     this.checkLease();
+    setMaxListeners(0, this.waitsEnd.signal);
     this.ladder = leaseLadder(settings.ttlMs);
     this.background = new Background((cause) =>
       host.warn('INTERNAL', 'a background task of the client failed', cause),
@@ -112,15 +116,22 @@ export class ChannelClient implements StoreClient {
     return new ChannelAcquire(this.acquireHost, this.slotFor(request.ttlMs), request).reply;
   }
 
+  /** Ends every acquire under way, as its own signal would. */
+  abortWaits(reason: unknown): void {
+    for (const acquire of [...this.reaching]) acquire.abort(reason);
+    for (const channel of this.channels.values()) {
+      for (const asker of channel.askers()) if (asker instanceof ChannelAcquire) asker.abort(reason);
+    }
+    this.waitsEnd.abort(reason);
+  }
+
   /** Once per grant: whoever asks again gets the same answer. */
   release(grant: DriverGrant, keepMs = 0): Promise<DefiniteRelease> {
     if (!(grant instanceof ChannelGrant)) return this.sixCalls.release(grant);
-    const known = this.releases.get(grant);
-    if (known !== undefined) return known;
+    if (grant.released !== undefined) return grant.released;
     if (grant.channel.session.grants.get(grant.token) !== grant) return Promise.resolve('lost');
-    const { outcome } = new ChannelRelease(grant, keepMs);
-    this.releases.set(grant, outcome);
-    return outcome;
+    grant.released = new ChannelRelease(grant, keepMs).outcome;
+    return grant.released;
   }
 
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
@@ -229,7 +240,8 @@ export class ChannelClient implements StoreClient {
   }
 
   private acquireBySixCalls(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
-    if (request.keeps !== true) return this.sixCalls.acquire(request);
+    const signal = request.signal ?? this.waitsEnd.signal;
+    if (request.keeps !== true) return this.sixCalls.acquire({ ...copyOf(request), signal });
     const message = 'atLeastMs needs a lock server with channels; this one speaks only the klock.v1 calls';
     return Promise.reject(
       new InvalidOptionError(message, {
@@ -330,6 +342,7 @@ export class ChannelClient implements StoreClient {
       random,
       closing: this.closing,
       connectTimeoutMs: this.options.connectTimeoutMs,
+      reaching: this.reaching,
       alternating: () => this.servers.alternating,
       channelOf: (session) => this.channels.get(session),
       storeSaid: (code) => (this.lastWord = code),

@@ -1,9 +1,11 @@
-import type { DriverGrant, KeptLease, LockKey } from '../core/index.js';
+import type { DefiniteRelease, DriverGrant, KeptLease, LockKey } from '../core/index.js';
 import type { ChannelSession } from './channel-session.js';
 
 /** A grant that came over a channel. */
 export class ChannelGrant implements DriverGrant {
   readonly granted = true;
+  /** The answer of its release, shared by everybody who asks for one. */
+  released: Promise<DefiniteRelease> | undefined;
 
   constructor(
     /** The session it rests on. */

@@ -1,7 +1,8 @@
 import { BackendStateError, LockUnavailableError, type LockKey, type LockReport } from '../core/index.js';
 import { Outcome, type ChannelAnswer, type ChannelHolder, type ChannelReport } from '../rpc/index.js';
 import { inspectOperation } from './channel-frames.js';
-import type { BoundedAsker, ChannelSession } from './channel-session.js';
+import type { BoundedAsker } from './channel-asker.js';
+import type { ChannelSession } from './channel-session.js';
 
 /** Asks who holds and waits. Settles by `endMs` and a second, whatever happens. */
 export class ChannelInspect implements BoundedAsker {

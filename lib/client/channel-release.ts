@@ -2,7 +2,7 @@ import type { DefiniteRelease } from '../core/index.js';
 import { Outcome, type ChannelAnswer } from '../rpc/index.js';
 import { releaseOperation } from './channel-frames.js';
 import type { ChannelGrant } from './channel-grant.js';
-import type { BoundedAsker } from './channel-session.js';
+import type { BoundedAsker } from './channel-asker.js';
 
 /**
  * Gives a grant back: said once, sent again by the channel until the server has it. Answered for good, or the session is

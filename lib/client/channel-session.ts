@@ -10,6 +10,7 @@ import {
   type NoAnswer,
   type TransportStatus,
 } from '../session/index.js';
+import { nobody, type BoundedAsker } from './channel-asker.js';
 import { cancelOperation, helloFrame, operationBytes, releaseOperation } from './channel-frames.js';
 import { type ChannelStream, type StreamListener } from './channel-stream.js';
 import type { LiveSession } from './live-session.js';
@@ -19,14 +20,6 @@ import type { Link } from './link.js';
 const LOOK_EVERY_MS = 250;
 /** A server that was asked to wait answers by itself; this much later the wait ends without it. */
 const GRACE_MS = 1_000;
-
-/** An asker whose wait has an end. */
-export interface BoundedAsker extends Asker<ChannelAnswer> {
-  /** Monotonic; Infinity for none. */
-  readonly endMs: number;
-  /** The end has passed and nothing was heard. */
-  overdue(): void;
-}
 
 export interface ChannelSessionHost {
   readonly clock: Clock;
@@ -89,6 +82,11 @@ export class ChannelSession implements StreamListener {
     return Math.max(this.side.unanswered, this.side.unacknowledged);
   }
 
+  /** Everybody who waits for an answer now. */
+  askers(): readonly Asker<ChannelAnswer>[] {
+    return [...this.side.askers()].map(([, asker]) => asker);
+  }
+
   ask(operation: ChannelOperation, asker: BoundedAsker): number {
     const number = this.side.ask(operation, asker);
     this.flushSoon();
@@ -144,6 +142,8 @@ export class ChannelSession implements StreamListener {
     if (frame.renewed !== undefined) this.renewedBy(frame.renewed);
     if (this.session.over.fired) return;
     const inOrder = this.side.receive(frame);
+    // A welcome alone may be followed by the same trouble; what was answered is progress.
+    if (frame.answers.length > 0 || frame.renewed !== undefined) this.failures = 0;
     if (frame.ended !== undefined) return this.endedBy(frame.ended);
     if (!inOrder) this.restart();
     else this.flushSoon();
@@ -197,7 +197,6 @@ export class ChannelSession implements StreamListener {
 
   private greeted(): void {
     this.welcomed = true;
-    this.failures = 0;
     // Whoever waits for a renewal whose stream broke gets the answer of one more.
     if (this.renewals.length > 0) this.side.renew();
     this.flushSoon();
@@ -217,13 +216,12 @@ export class ChannelSession implements StreamListener {
     return { outcome: 'failed', cause: new Error(`the renewal was refused: ${error.code} ${error.message}`) };
   }
 
+  /** Of a session that is going down with its server the server wants to be told; other refusals say what they are. */
   private endedBy(error: NonNullable<ServerFrame['ended']>): void {
     const refusal = this.refusal(error);
-    this.host.refused(this.session, refusal);
-    if (!this.session.over.fired && verdictOf(refusal) !== 'passing')
+    if (verdictOf(refusal) === 'session-over')
       this.host.endedByServer(this.session, error.code, error.message);
-    if (!this.session.over.fired && error.code === 'SERVER_DRAINING')
-      this.host.endedByServer(this.session, error.code, error.message);
+    else this.host.refused(this.session, refusal);
   }
 
   private refusal(error: NonNullable<ServerFrame['ended']>): Extract<NoAnswer, { kind: 'refused' }> {
@@ -283,7 +281,7 @@ export class ChannelSession implements StreamListener {
     this.stream = undefined;
     this.grants.clear();
     const cause = new Error('the session is over');
-    for (const { settle } of this.renewals) settle({ outcome: 'failed', cause });
+    for (const pending of [...this.renewals]) pending.settle({ outcome: 'failed', cause });
     this.side.end();
   }
 
@@ -307,15 +305,4 @@ export class ChannelSession implements StreamListener {
     }
     if (nextMs < Infinity) this.watch(nextMs);
   }
-}
-
-/** Its answer is of no use to anybody. */
-function nobody(of: number): BoundedAsker {
-  return {
-    of,
-    endMs: Infinity,
-    answered: () => undefined,
-    unanswered: () => undefined,
-    overdue: () => undefined,
-  };
 }

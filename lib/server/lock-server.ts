@@ -33,9 +33,11 @@ interface Running {
 export interface ServerInternals {
   readonly ownerTiming?: OwnerTiming;
   readonly keepalive?: Keepalive;
+  /** False: a server that knows the six calls only, as older ones do. */
+  readonly channel?: boolean;
 }
 
-/** The klock lock server: the six RPCs of klock.v1 over one engine. A single instance; its state is in this process. */
+/** The klock lock server: klock.v1 over one engine. A single instance; its state is in this process. */
 export class LockServer {
   /** Unique to this server object; clients take another one for a restart. */
   readonly serverId: string;
@@ -150,7 +152,7 @@ export class LockServer {
         log: log.log,
         maxConnections: settings.maxConnections,
         interceptor: parts.gate.interceptor,
-        handlers: parts.handlers(),
+        handlers: this.internals.channel === false ? withoutChannel(parts) : parts.handlers(),
         ...(this.internals.keepalive && { keepalive: this.internals.keepalive }),
       });
       this.running = { parts, restart, transport, log };
@@ -223,4 +225,9 @@ export class LockServer {
       this.reportLater();
     });
   }
+}
+
+function withoutChannel(parts: ServerParts): Omit<ReturnType<ServerParts['handlers']>, 'Channel'> {
+  const { Channel: _, ...six } = parts.handlers();
+  return six;
 }

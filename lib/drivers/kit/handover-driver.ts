@@ -37,6 +37,8 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   /** Waiters whose turn came inside a call of the table. */
   private turned: LocalWaiter[] = [];
   private readonly shared = new Map<KeptLease, Set<SharedGrant>>();
+  /** Waiters in local queues. */
+  private readonly queued = new Set<LocalWaiter>();
   private attachedHost: DriverHost | undefined;
   private waits: AlarmQueue | undefined;
 
@@ -98,6 +100,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
       : this.turned.find((waiter) => sameKey(waiter, shared.holder) && shared.mayPassTo(waiter));
     if (next === undefined) return this.giveBack(shared, options);
     this.turned.splice(this.turned.indexOf(next), 1);
+    this.queued.delete(next);
     this.host.handedOver(grant.key);
     next.settle(shared.passTo(next));
     this.runTurns();
@@ -126,6 +129,17 @@ export class HandoverDriver implements LockDriver, LocalGrants {
       const reply = await (inner.extend as NonNullable<LockDriver['extend']>)(base, ttlMs, timeoutMs);
       this.freeIfGone(base.lease, reply);
       return reply;
+    };
+  }
+
+  get abortWaits(): LockDriver['abortWaits'] {
+    const { inner } = this;
+    if (inner.abortWaits === undefined) return undefined;
+    return (reason) => {
+      for (const waiter of [...this.queued]) if (this.table.withdraw(waiter)) waiter.abort(reason);
+      this.queued.clear();
+      inner.abortWaits?.(reason);
+      this.runTurns();
     };
   }
 
@@ -190,14 +204,16 @@ export class HandoverDriver implements LockDriver, LocalGrants {
 
   private queue(waiter: LocalWaiter): void {
     this.table.enqueue(waiter);
-    if (waiter.held) this.runTurns();
-    else this.watchWait(waiter);
+    if (waiter.held) return this.runTurns();
+    this.queued.add(waiter);
+    this.watchWait(waiter);
   }
 
   private watchWait(waiter: LocalWaiter): void {
     if (waiter.waitUntilMs === Infinity) return;
     waiter.alarm = this.waits?.at(waiter.waitUntilMs, () => {
       if (!this.table.withdraw(waiter)) return;
+      this.queued.delete(waiter);
       waiter.settle(BUSY);
       this.runTurns();
     });
@@ -205,7 +221,8 @@ export class HandoverDriver implements LockDriver, LocalGrants {
 
   private aborted(waiter: LocalWaiter): void {
     if (!this.table.withdraw(waiter)) return;
-    waiter.abort();
+    this.queued.delete(waiter);
+    waiter.abort(waiter.request.signal?.reason);
     this.runTurns();
   }
 
@@ -219,6 +236,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   /** The head of a local queue asks the store, with a span for those behind it. Never rejects. */
   private async askStore(waiter: LocalWaiter): Promise<void> {
     waiter.stopWaiting();
+    this.queued.delete(waiter);
     const { clock } = this.host;
     const leftMs =
       waiter.waitUntilMs === Infinity

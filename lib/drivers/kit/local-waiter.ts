@@ -16,7 +16,7 @@ export class LocalWaiter extends TableEntry {
   alarm: Alarm | undefined;
   private resolve: (reply: Reply) => void = () => undefined;
   private reject: (error: Error) => void = () => undefined;
-  private readonly listening: Disposable;
+  private readonly listening: Disposable | undefined;
 
   /** @param onAborted the caller's signal ended a wait that was still local. */
   constructor(
@@ -30,7 +30,9 @@ export class LocalWaiter extends TableEntry {
       this.resolve = resolve;
       this.reject = reject;
     });
-    this.listening = onAbort(request.signal, () => {
+    const { signal } = request;
+    if (signal === undefined) return;
+    this.listening = onAbort(signal, () => {
       if (this.waiting) onAborted(this);
     });
   }
@@ -45,13 +47,13 @@ export class LocalWaiter extends TableEntry {
     this.reject(error as Error);
   }
 
-  abort(): void {
-    this.fail(abortedError(this.request.key, this.request.signal?.reason));
+  abort(reason: unknown): void {
+    this.fail(abortedError(this.request.key, reason));
   }
 
   /** Its local wait is over; from now on the store's answer decides. */
   stopWaiting(): void {
     this.alarm?.cancel();
-    this.listening[Symbol.dispose]();
+    this.listening?.[Symbol.dispose]();
   }
 }

@@ -125,6 +125,10 @@ class KlockDriver implements LockDriver {
     return this.attached.renew(leases, timeoutMs);
   }
 
+  abortWaits(reason: unknown): void {
+    this.attached.abortWaits(reason);
+  }
+
   abandon(lease: KeptLease, code: string): void {
     this.attached.abandon(lease, code);
   }
