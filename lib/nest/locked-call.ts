@@ -10,6 +10,7 @@ import {
 } from '../core/index.js';
 import { registryOf } from './binding.js';
 import { fillParameters, parametersOf } from './current-lock.decorator.js';
+import { holdBackStreams } from './held-back-stream.js';
 import type { KeyOf } from './key-source.js';
 import type { LockedRules } from './locked-options.js';
 import { className, type LockedTarget } from './locked-target.js';
@@ -38,12 +39,14 @@ const logger = new Logger('Klock');
 /** One call of a decorated method, whatever shape its caller expects. */
 export class LockedCall {
   private readonly key: () => LockKey;
+  private readonly args: readonly unknown[];
 
   constructor(
     readonly method: LockedMethod,
     private readonly self: unknown,
-    private readonly args: readonly unknown[],
+    args: readonly unknown[],
   ) {
+    this.args = holdBackStreams(args, method.target.label);
     // From the arguments as they are now: a caller may change them before the lock is granted or the stream subscribed.
     this.key = settled(() => method.keyOf(args));
   }
