@@ -15,14 +15,19 @@ export interface Verdict {
   readonly value?: number;
   readonly met: boolean;
   readonly notMeasured?: string;
+  /** Its workload was not run. */
+  readonly notAsked?: true;
 }
 
 export class NotMeasured extends Error {}
 
+/** The workload was not run, or not for this contender. */
+class NoRow extends NotMeasured {}
+
 /** @throws NotMeasured with the row's own reason */
 export function figureOf(results: Results, name: keyof Figures, ...row: [string, string, string]): number {
   const found = results.find(...row);
-  if (found === undefined) throw new NotMeasured(`no row ${row.join(', ')}`);
+  if (found === undefined) throw new NoRow(`no row ${row.join(', ')}`);
   return figure(found, name);
 }
 
@@ -38,8 +43,9 @@ export function fastest(results: Results, workload: string, at: string, names: r
   const measured = rows.filter((row) => row.figures.pairsPerSecond !== undefined);
   const [first, ...others] = measured;
   if (first === undefined) {
-    const why = rows.find((row) => row.notMeasured !== undefined)?.notMeasured;
-    throw new NotMeasured(why ?? `none of ${names.join(', ')} in ${workload}, ${at}`);
+    const [row] = rows;
+    if (row === undefined) throw new NoRow(`none of ${names.join(', ')} in ${workload}, ${at}`);
+    throw new NotMeasured(`${row.title}: ${row.notMeasured ?? 'no figures'}`);
   }
   const pairs = (row: Row): number => row.figures.pairsPerSecond ?? 0;
   return others.reduce((best, row) => (pairs(row) > pairs(best) ? row : best), first);
@@ -53,6 +59,7 @@ export function judge(ratio: Ratio, results: Results): Verdict {
     return { ratio, value, met };
   } catch (error) {
     if (!(error instanceof NotMeasured)) throw error;
-    return { ratio, met: false, notMeasured: error.message };
+    const notAsked = error instanceof NoRow && { notAsked: true as const };
+    return { ratio, met: false, notMeasured: error.message, ...notAsked };
   }
 }

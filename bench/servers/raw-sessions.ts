@@ -1,51 +1,39 @@
 import { Client, credentials, type ClientDuplexStream } from '@grpc/grpc-js';
 import { serve } from '../children/serve.js';
 
-/** Sessions as cheap as they come: many on one connection, each with the one stream a client keeps open. */
+/** Sessions as cheap as they come: many on one connection, each on the one stream that carries it. */
 
-const SERVICE = '/klock.v1.LockService';
 const LEASE_MS = 60_000;
 const bytes = (buffer: Buffer): Buffer => buffer;
 
-function field(number: number, text: string): Buffer {
-  return Buffer.concat([Buffer.from([number * 8 + 2, text.length]), Buffer.from(text)]);
+function varint(value: number): number[] {
+  const all: number[] = [];
+  let rest = value;
+  for (; rest > 0x7f; rest >>>= 7) all.push((rest & 0x7f) | 0x80);
+  return [...all, rest];
 }
 
-/** lease_ms = 1, protocol_version = 2 */
-function createRequest(): Buffer {
-  const lease: number[] = [8];
-  let rest = LEASE_MS;
-  for (; rest > 0x7f; rest >>>= 7) lease.push((rest & 0x7f) | 0x80);
-  return Buffer.concat([Buffer.from([...lease, rest]), field(2, '1')]);
+/** ClientFrame { hello = 1: { protocol_version = 1, lease_ms = 4, incarnation = 5 } } */
+function helloFrame(): Buffer {
+  const hello = [10, 1, '1'.charCodeAt(0), 32, ...varint(LEASE_MS), 40, 1];
+  return Buffer.from([10, hello.length, ...hello]);
 }
 
-/** session_id = 1 comes first in every answer; the ids are shorter than 128 bytes. */
-function sessionIdOf(response: Buffer): string {
-  if (response[0] !== 10) throw new Error('the server opened no session');
-  return response.toString('utf8', 2, 2 + (response[1] as number));
-}
-
+const WELCOME_TAG = 10;
 const streams: ClientDuplexStream<Buffer, Buffer>[] = [];
 
-function create(client: Client): Promise<string> {
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(`${SERVICE}/CreateSession`, bytes, bytes, createRequest(), (error, response) => {
-      if (error !== null || response === undefined) reject(error ?? new Error('no answer'));
-      else resolve(sessionIdOf(response));
-    });
-  });
-}
-
-async function openSession(client: Client): Promise<void> {
-  const sessionId = await create(client);
-  const stream = client.makeBidiStreamRequest(`${SERVICE}/WatchSession`, bytes, bytes);
+function openSession(client: Client): Promise<void> {
+  const stream = client.makeBidiStreamRequest('/klock.v1.LockService/Channel', bytes, bytes);
   streams.push(stream);
-  const established = new Promise<void>((resolve, reject) => {
-    stream.once('data', () => resolve());
+  const welcomed = new Promise<void>((resolve, reject) => {
+    stream.once('data', (frame: Buffer) => {
+      if (frame[0] === WELCOME_TAG) resolve();
+      else reject(new Error('the server opened no session'));
+    });
     stream.on('error', reject);
   });
-  stream.write(Buffer.concat([field(1, sessionId), field(2, '1')]));
-  await established;
+  stream.write(helloFrame());
+  return welcomed;
 }
 
 serve({
