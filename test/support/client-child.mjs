@@ -1,6 +1,5 @@
 // A client in a process of its own, for test/support/client-process.ts.
 import { createKlock } from 'klock/core';
-import { klockDriver } from 'klock/client';
 import { emit, serve } from './child-side.mjs';
 
 for (const kind of ['uncaughtException', 'unhandledRejection']) {
@@ -8,7 +7,7 @@ for (const kind of ['uncaughtException', 'unhandledRejection']) {
 }
 
 const { url, driver, instance } = JSON.parse(process.env.KLOCK_TEST_CLIENT);
-const klock = createKlock({ ...instance, driver: klockDriver({ url, ...driver }) });
+const klock = createKlock({ ...instance, driver: await openDriver() });
 const locks = new Map();
 
 klock.on('lock.lost', ({ key, reason, code, fence }) => emit('lost', { key, reason, code, fence }));
@@ -16,6 +15,14 @@ if (process.env.KLOCK_TEST_THROWING_LISTENER === '1') {
   klock.on('lock.lost', () => {
     throw new Error('a listener that throws');
   });
+}
+
+async function openDriver() {
+  if (!url.startsWith('redis:')) return (await import('klock/client')).klockDriver({ url, ...driver });
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(url, { retryStrategy: () => 50 });
+  redis.on('error', () => undefined);
+  return (await import('klock/redis')).redisDriver(redis, driver);
 }
 
 const view = (lock) => ({
@@ -68,4 +75,5 @@ serve({
     }
   },
   close: () => klock.close({ graceMs: 1 }),
+  exit: () => void setTimeout(() => process.exit(0), 10),
 });

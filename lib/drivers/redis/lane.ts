@@ -18,6 +18,9 @@ const MAX_CALLS_UNDER_WAY = 4;
 /** Operations waiting to be sent per lane; beyond it they are refused as unsent, so that an outage costs no memory. */
 const MAX_WAITING = 20_000;
 
+/** How long after its connection was lost a call may still be answered: by a client that sends it again. */
+const ORPHAN_MS = 250;
+
 const SCRIPT: RedisScript = { text: SCRIPT_TEXT, sha1: SCRIPT_SHA1 };
 /** Result words before those of the operations: TIME and woken ids. */
 const HEAD = 2;
@@ -81,7 +84,7 @@ export class Lane {
   /** Connections changed: what waits may be sendable, and calls of lost connections take no place any more. */
   linkChanged(): void {
     const { epoch } = this.host.link;
-    for (const call of this.underWay) if (call.epoch < epoch) this.underWay.delete(call);
+    for (const call of this.underWay) if (call.epoch < epoch) this.orphan(call);
     this.flush();
   }
 
@@ -146,6 +149,16 @@ export class Lane {
     return [[...keys.keys()], args];
   }
 
+  /** Its connection is gone. A client that neither sends it again nor says so would keep it waiting for ever (case B-045). */
+  private orphan(call: Call): void {
+    this.underWay.delete(call);
+    const cause = new Error('the connection to Redis was lost before it answered');
+    call.timer?.cancel();
+    const { clock } = this.host;
+    const leftMs = Math.min(ORPHAN_MS, earliestDeadline(call.jobs) - clock.monoMs());
+    call.timer = clock.after(leftMs, () => settleUnanswered(call.jobs, cause));
+  }
+
   private answered(call: Call, reply: unknown): void {
     if (!Array.isArray(reply) || reply.length !== call.jobs.length + HEAD) {
       this.failed(call, new TypeError('the klock script answered something it never answers'));
@@ -194,10 +207,10 @@ export class Lane {
     call.timer = clock.after(nextMs - clock.monoMs(), () => {
       const nowMs = clock.monoMs();
       const cause = new Error('Redis did not answer in time');
-      for (const job of call.jobs) {
-        if (job.isSettled || job.deadlineMs > nowMs || job.sending === undefined) continue;
-        settle(job, { type: 'unanswered', cause, sending: job.sending });
-      }
+      settleUnanswered(
+        call.jobs.filter((job) => job.deadlineMs <= nowMs),
+        cause,
+      );
       this.host.listener.reachable(false, cause);
       this.watchCall(call);
     });
@@ -235,6 +248,12 @@ function earliestDeadline(jobs: readonly Job[]): number {
   let earliest = Infinity;
   for (const job of jobs) if (!job.isSettled && job.deadlineMs < earliest) earliest = job.deadlineMs;
   return earliest;
+}
+
+function settleUnanswered(jobs: readonly Job[], cause: Error): void {
+  for (const job of jobs) {
+    if (job.sending !== undefined) settle(job, { type: 'unanswered', cause, sending: job.sending });
+  }
 }
 
 function settle(job: Job, answer: Answer<unknown>): void {

@@ -65,7 +65,7 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   }
 
   settled(answer: Answer<ReleaseResult>): void {
-    if (answer.type === 'answered') return this.resolve(this.outcomeOf(answer.value));
+    if (answer.type === 'answered') return this.resolve(this.outcomeOf(answer.value, answer.sending));
     this.mayBeDone ||= answer.type === 'unanswered';
     if (answer.type === 'refused' && !answer.passing) {
       this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
@@ -83,11 +83,12 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   }
 
   /**
-   * Not held by this token any more: lost, unless an earlier asking was not answered. Then that one freed it, since the
-   * holder had stopped using the lock before its deadline.
+   * Not held by this token any more: lost, unless it was asked before, by this call or by a client that sends again what
+   * a lost connection left unanswered. Then that one freed it, since the holder had stopped using the lock in time.
    */
-  private outcomeOf(result: ReleaseResult): DefiniteRelease {
-    return result === 'released' || this.mayBeDone ? 'released' : 'lost';
+  private outcomeOf(result: ReleaseResult, sending: Sending): DefiniteRelease {
+    const isRepeated = this.mayBeDone || sending.epoch !== this.session.calls.link.epoch;
+    return result === 'released' || isRepeated ? 'released' : 'lost';
   }
 
   private keepLeftMs(): number {

@@ -78,7 +78,10 @@ export async function askUntilAnswered<R>(
   let repeated = false;
   for (let failures = 0; ; failures++) {
     const answer: Answer<R> = await session.calls.ask(question, endMs);
-    if (answer.type === 'answered') return { value: answer.value, repeated };
+    if (answer.type === 'answered') {
+      repeated ||= answer.sending.epoch !== session.calls.link.epoch;
+      return { value: answer.value, repeated };
+    }
     if (answer.type === 'refused' && !answer.passing) throw answer.error;
     repeated ||= answer.type === 'unanswered';
     if (clock.monoMs() >= endMs || session.calls.link.state === 'closed')
