@@ -1,7 +1,33 @@
 /* eslint-disable @typescript-eslint/require-await, @typescript-eslint/unbound-method -- methods are looked at, not called */
-import { SetMetadata, Get, HttpCode, Param, Post, UseGuards, type CanActivate } from '@nestjs/common';
-import { MessagePattern, GrpcMethod, EventPattern } from '@nestjs/microservices';
-import { Cron, Interval } from '@nestjs/schedule';
+import { OnWorkerEvent } from '@nestjs/bullmq';
+import {
+  Get,
+  Header,
+  HttpCode,
+  Param,
+  ParseIntPipe,
+  Post,
+  SetMetadata,
+  Sse,
+  UseFilters,
+  UseGuards,
+  UseInterceptors,
+  UsePipes,
+  type CanActivate,
+} from '@nestjs/common';
+import { OnEvent } from '@nestjs/event-emitter';
+import {
+  EventPattern,
+  GrpcMethod,
+  GrpcStreamCall,
+  GrpcStreamMethod,
+  MessagePattern,
+} from '@nestjs/microservices';
+import { Cron, Interval, Timeout } from '@nestjs/schedule';
+import { ApiBody, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import { SubscribeMessage } from '@nestjs/websockets';
+import { KlockExceptionFilter } from './klock-exception.filter.js';
+import { KlockInterceptor } from './klock.interceptor.js';
 import { Locked } from './locked.decorator.js';
 
 class Guard implements CanActivate {
@@ -22,6 +48,21 @@ const OTHERS: Record<string, () => MethodDecorator> = {
   GrpcMethod: () => GrpcMethod('Service', 'Method'),
   Cron: () => Cron('* * * * * *', { name: 'job' }),
   Interval: () => Interval('tick', 500),
+  Timeout: () => Timeout('once', 500),
+  GrpcStreamMethod: () => GrpcStreamMethod('Service', 'Method'),
+  GrpcStreamCall: () => GrpcStreamCall('Service', 'Method'),
+  SubscribeMessage: () => SubscribeMessage('place') as MethodDecorator,
+  Sse: () => Sse('events'),
+  Header: () => Header('x-kind', 'mine'),
+  UseInterceptors: () => UseInterceptors(KlockInterceptor),
+  UseFilters: () => UseFilters(KlockExceptionFilter),
+  UsePipes: () => UsePipes(ParseIntPipe),
+  OnEvent: () => OnEvent('happened', { async: true }),
+  OnWorkerEvent: () => OnWorkerEvent('completed'),
+  ApiOperation: () => ApiOperation({ summary: 'closes' }),
+  ApiParam: () => ApiParam({ name: 'id', type: Number }),
+  ApiBody: () => ApiBody({ type: Guard }),
+  ApiResponse: () => ApiResponse({ status: 423, description: 'busy' }),
   // As some packages do: a property on the function itself.
   property: () => (_target, _name, descriptor) =>
     void Object.assign(descriptor.value as object, { tag: 'mine' }),

@@ -1,10 +1,11 @@
 // What test/e2e/nest-callers.spec.ts starts: one application in which a decorated method is called from everywhere.
 // Arguments: the lock server's url, the port of Redis; ports for TCP and gRPC in KLOCK_TEST_PORTS.
+/* eslint-disable @typescript-eslint/require-await -- decorated methods are async, awaiting or not */
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { writeFileSync } from 'node:fs';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
-import { BullModule, InjectQueue, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import { BullModule, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import {
   Controller,
   Inject,
@@ -39,7 +40,7 @@ import {
   type Klock,
   type LockHandle,
 } from 'klock';
-import { emit, serve } from '../support/child-side.mjs';
+import { serve } from '../support/child-side.mjs';
 
 const [url = '', redisPort = '0'] = process.argv.slice(2);
 const [tcpPort, grpcPort] = (process.env.KLOCK_TEST_PORTS ?? '').split(' ').map(Number);

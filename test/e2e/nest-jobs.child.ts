@@ -1,4 +1,5 @@
 // One replica of test/e2e/nest-jobs.spec.ts. Arguments: its name, the lock server's url.
+/* eslint-disable @typescript-eslint/require-await -- decorated methods are async, awaiting or not */
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -1,4 +1,4 @@
-import { Child } from '../support/child.js';
+import type { Child } from '../support/child.js';
 import { startCompiled } from '../support/compiled-child.js';
 import { LockServerProcess } from '../support/lock-server.js';
 import { scaleNote, scaled } from '../support/scale.js';
