@@ -23,6 +23,7 @@ export type { LockEvent } from './lock-events.js';
 export type { LockEnd, LockHandle, LockOwner, ReleaseOutcome } from './lock-handle.js';
 export { lockKey, type KeyInput, type LockKey } from './lock-key.js';
 export type { HolderReport, LockReport, WaiterReport } from './lock-report.js';
+export { METRICS, SPANS, type Metric, type MetricKind, type MetricName } from './metrics.js';
 export {
   DEFAULT_ATTEMPT_MS,
   DEFAULT_GRACE_MS,
@@ -40,4 +41,10 @@ export {
 export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
 export { systemRandom, type Random } from './random.js';
 export { ENTER_SECTION, type Section, type SectionOptions, type Sections } from './section.js';
-export { noTelemetry, type Telemetry, type TelemetryLabels, type TelemetrySpan } from './telemetry.js';
+export {
+  noTelemetry,
+  type SpanFacts,
+  type Telemetry,
+  type TelemetryLabels,
+  type TelemetrySpan,
+} from './telemetry.js';

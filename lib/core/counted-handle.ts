@@ -18,6 +18,8 @@ export interface HandleHost {
     timeoutMs: number,
   ): Promise<ReleaseOutcome>;
   readonly releaseTimeoutMs: number;
+  /** A handle was released for the first time after its lock was lost. */
+  releasedLost(hold: Hold): void;
   extend(hold: Hold, ttlMs: number | undefined): Promise<void>;
 }
 
@@ -155,7 +157,10 @@ export class CountedHandle implements LockHandle, HoldView {
     if (this.outcome !== undefined) return this.repeated(this.outcome);
     // A loss that is due now must end the handle as lost, not as released.
     const given = this.hold.held || this.hold.loss === undefined ? this.hold.part(this) : 'lost';
-    if (given === 'lost' && this.hold.loss !== undefined) return (this.outcome = LOST);
+    if (given === 'lost' && this.hold.loss !== undefined) {
+      this.host.releasedLost(this.hold);
+      return (this.outcome = LOST);
+    }
     this.releasedAtMs = this.host.clock.wallMs();
     this.tellEnd();
     if (given === undefined || given === 'released') return (this.outcome = RELEASED);

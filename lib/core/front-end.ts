@@ -7,6 +7,7 @@ import {
   LockTimeoutError,
   isLockError,
 } from './errors.js';
+import type { PendingAcquire } from './figures.js';
 import { currentFrame, judge, runInFrame, runOutsideFlow, type Frame } from './flow.js';
 import { Candidacy, checkElection, type Election, type ElectionOptions } from './election.js';
 import type { Hold } from './hold.js';
@@ -73,7 +74,7 @@ class FrontEnd implements Klock, Sections {
   async acquire(key: KeyInput, options?: AcquireOptions): Promise<LockHandle> {
     const terms = this.terms('acquire', options);
     const parsed = parseKey(key);
-    const handle = this.share(parsed, terms) ?? this.request(parsed, terms);
+    const handle = this.share(parsed, terms) ?? this.request(parsed, terms, 'acquire');
     const answer = 'then' in handle ? await handle : handle;
     if (answer instanceof CountedHandle) return answer;
     throw this.timedOut(parsed, terms.waitMs, answer);
@@ -82,7 +83,7 @@ class FrontEnd implements Klock, Sections {
   async tryAcquire(key: KeyInput, options?: TryOptions): Promise<LockHandle | undefined> {
     const terms = { ...this.terms('tryAcquire', options), waitMs: 0 };
     const parsed = parseKey(key);
-    const handle = this.share(parsed, terms) ?? (await this.request(parsed, terms));
+    const handle = this.share(parsed, terms) ?? (await this.request(parsed, terms, 'tryAcquire'));
     return handle instanceof CountedHandle ? handle : undefined;
   }
 
@@ -92,12 +93,12 @@ class FrontEnd implements Klock, Sections {
     const options = typeof optionsOrWork === 'function' ? undefined : optionsOrWork;
     const work = typeof optionsOrWork === 'function' ? optionsOrWork : maybeWork;
     if (typeof work !== 'function') throw optionError('work', 'a function', work);
-    const section = await this.enter(key, this.terms('withLock', options));
+    const section = await this.enter(key, this.terms('withLock', options), 'withLock');
     return await runSection(section, () => work(section.handle));
   }
 
   async [ENTER_SECTION](key: KeyInput, options?: SectionOptions): Promise<Section> {
-    return await this.enter(key, this.terms('section', options));
+    return await this.enter(key, this.terms('section', options), 'section');
   }
 
   current(key?: KeyInput): LockHandle | undefined {
@@ -186,22 +187,29 @@ class FrontEnd implements Klock, Sections {
   /** A handle on a grant that the owner or flow already has, decided now; undefined: an ordinary acquire. */
   private share(key: LockKey, terms: ResolvedAcquire): CountedHandle | undefined {
     const shared = this.reentered(this.full(key), terms, this.ownerOf(terms));
-    return shared === undefined ? undefined : new CountedHandle(this.instance, shared, key);
+    if (shared === undefined) return undefined;
+    this.instance.figures?.reentered();
+    return new CountedHandle(this.instance, shared, key);
   }
 
   /** Answers at once where the driver does: the in-process path costs no turn of the event loop. */
   private request(
     key: LockKey,
     terms: ResolvedAcquire,
+    call: Call,
   ): CountedHandle | DriverBusy | Promise<CountedHandle | DriverBusy> {
     const full = this.full(key);
     const startedMs = this.instance.clock.monoMs();
+    const pending = this.instance.figures?.acquiring(full, call, terms.label);
     const failed = (error: unknown): never => {
+      pending?.failed(error);
       this.failed(full, isLockError(error) ? error.code : 'UNKNOWN', startedMs);
       throw error;
     };
-    const answered = (hold: Hold | DriverBusy): CountedHandle | DriverBusy =>
-      this.answered(key, terms, hold, startedMs);
+    const answered = (hold: Hold | DriverBusy): CountedHandle | DriverBusy => {
+      if (pending !== undefined) this.report(pending, hold, key, terms, call);
+      return this.answered(key, terms, hold, startedMs);
+    };
     try {
       const hold = this.instance.obtain(full, terms, startedMs);
       return 'then' in hold ? hold.then(answered, failed) : answered(hold);
@@ -224,13 +232,23 @@ class FrontEnd implements Klock, Sections {
     return new CountedHandle(this.instance, hold, key);
   }
 
+  private report(
+    pending: PendingAcquire,
+    answer: Hold | DriverBusy,
+    key: LockKey,
+    terms: ResolvedAcquire,
+    call: Call,
+  ): void {
+    if ('grant' in answer) pending.granted(answer);
+    else pending.busy(call === 'tryAcquire' ? undefined : this.timedOut(key, terms.waitMs, answer));
+  }
+
   private ownerOf(terms: ResolvedAcquire): Owner | undefined {
     return terms.owner === undefined ? undefined : ownerOf(terms.owner, this.instance);
   }
 
   private failed(key: LockKey, code: string, startedMs: number): void {
     const { instance } = this;
-    instance.options.telemetry.count('klock.acquire.failed', { driver: instance.driver.name, code });
     if (!instance.events.has('acquire.failed')) return;
     instance.events.emit({
       type: 'acquire.failed',
@@ -283,17 +301,19 @@ class FrontEnd implements Klock, Sections {
 
   private reentryError(key: LockKey, terms: ResolvedAcquire, why: string): LockReentryError {
     const who = terms.label === undefined ? '' : `${terms.label}: `;
-    return new LockReentryError(`${who}${formatKey(key)} cannot be acquired: ${why}`, { key });
+    const error = new LockReentryError(`${who}${formatKey(key)} cannot be acquired: ${why}`, { key });
+    this.instance.figures?.refused(error);
+    return error;
   }
 
-  private async enter(input: KeyInput, terms: ResolvedAcquire): Promise<HeldSection> {
+  private async enter(input: KeyInput, terms: ResolvedAcquire, call: Call): Promise<HeldSection> {
     const key = parseKey(input);
     // A shared lock's frame is made in the turn of its verdict, or two branches would both be let in.
     const shared = this.share(key, terms);
     this.instance.enterSection();
     if (shared !== undefined) return this.section(shared, key, terms);
     try {
-      const handle = await this.request(key, terms);
+      const handle = await this.request(key, terms, call);
       if (!(handle instanceof CountedHandle)) throw this.timedOut(key, terms.waitMs, handle);
       return this.section(handle, key, terms);
     } catch (error) {

@@ -16,6 +16,7 @@ export * from './lock-handle.js';
 export * from './lock-key.js';
 export * from './lock-report.js';
 export { LOSS_CODES } from './loss-codes.js';
+export * from './metrics.js';
 export * from './options.js';
 export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
 export * from './quote.js';

@@ -4,6 +4,7 @@ import type { Clock } from './clock.js';
 import { Acquisition } from './acquisition.js';
 import { Emitter } from './emitter.js';
 import { ClosedError, LockLostError, LockUnavailableError, isLockError, type LossReason } from './errors.js';
+import { Figures } from './figures.js';
 import { Hold, type HoldHost } from './hold.js';
 import type { HandleHost } from './counted-handle.js';
 import type { Cohort, Lease, Loss } from './lease.js';
@@ -25,6 +26,7 @@ import { formatKey, type LockKey } from './lock-key.js';
 import { optionError } from './options.js';
 import type { Random } from './random.js';
 import type { ResolvedAcquire, ResolvedOptions } from './resolve.js';
+import { noTelemetry } from './telemetry.js';
 
 /** What `close` spends at most after its grace: releases first, then the driver's own farewell. */
 const CLOSE_BUDGET_MS = 900;
@@ -37,6 +39,8 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   readonly events = new Emitter();
   readonly keeper: LeaseKeeper;
   readonly settings: DriverSettings;
+  /** Undefined without telemetry, which then costs this comparison. */
+  readonly figures: Figures | undefined;
   private readonly releasing = new Set<Promise<unknown>>();
   private readonly closingSignal = new AbortController();
   private sections = 0;
@@ -63,6 +67,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
       handover: options.handover,
     };
     this.keeper = new LeaseKeeper(this);
+    this.figures = this.openFigures();
     driver.attach(this);
   }
 
@@ -155,6 +160,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
       this.refuseIfOver(key, terms.signal);
     }
     const hold = new Hold(this, grant, terms);
+    this.figures?.held(hold);
     if ((grant.lease as Lease).state !== 'alive' || !hold.held) throw this.bornDead(hold);
     if (this.events.has('lock.granted')) {
       this.events.emit({ type: 'lock.granted', ...facts(hold), waitedMs: this.clock.monoMs() - startedMs });
@@ -201,6 +207,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   giveBack(hold: Hold, keepMs: number | undefined): DefiniteRelease | Promise<DefiniteRelease> {
     hold.owner?.drop(hold);
+    if (hold.state === 'releasing') this.figures?.releasing(hold);
     const release = this.release(hold.grant, keepMs);
     if (typeof release !== 'string') this.track(release);
     return release;
@@ -208,7 +215,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   lost(hold: Hold, loss: Loss): void {
     hold.owner?.drop(hold);
-    this.options.telemetry.count('klock.lost', { driver: this.driver.name, reason: loss.reason });
+    this.figures?.lost(hold, loss);
     const { reason, code, oldServer, newServer } = loss;
     this.events.emit({
       type: 'lock.lost',
@@ -223,7 +230,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   released(hold: Hold, outcome: DefiniteRelease): void {
-    this.options.telemetry.count('klock.release', { driver: this.driver.name, outcome });
+    this.figures?.released(hold, outcome);
     if (!this.events.has('lock.released')) return;
     this.events.emit({
       type: 'lock.released',
@@ -267,17 +274,17 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     const outcome = await this.within(release, timeoutMs);
     if (outcome !== undefined) return outcome;
     const { key, fence } = hold.grant;
-    this.events.emit({
-      type: 'release.failed',
-      key,
-      fence,
-      outcome: 'unknown',
-      cause: new LockUnavailableError(
-        `the store has not answered the release of ${formatKey(key)} within ${timeoutMs} ms`,
-        { key, operation: 'release' },
-      ),
-    });
+    const cause = new LockUnavailableError(
+      `the store has not answered the release of ${formatKey(key)} within ${timeoutMs} ms`,
+      { key, operation: 'release' },
+    );
+    this.figures?.released(hold, 'unknown', cause);
+    this.events.emit({ type: 'release.failed', key, fence, outcome: 'unknown', cause });
     return 'unknown';
+  }
+
+  releasedLost(hold: Hold): void {
+    this.figures?.released(hold, 'lost');
   }
 
   async extend(hold: Hold, ttlMs: number | undefined): Promise<void> {
@@ -326,9 +333,13 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     const { driver } = this;
     if (driver.capabilities.extend === 'renew' || driver.extend === undefined)
       return await this.keeper.renewNow(lease, budgetMs);
-    return await this.keeper.extend(lease, wantedMs, () =>
-      (driver.extend as NonNullable<typeof driver.extend>)(hold.grant, wantedMs, budgetMs),
-    );
+    const extend = driver.extend.bind(driver);
+    return await this.keeper.extend(lease, wantedMs, async () => {
+      const sentMs = this.clock.monoMs();
+      const reply = await extend(hold.grant, wantedMs, budgetMs).catch(failedRenewal);
+      this.figures?.renewed(reply, this.clock.monoMs() - sentMs);
+      return reply;
+    });
   }
 
   // --- LeaseHost -------------------------------------------------------------------------------------------------
@@ -342,7 +353,24 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
-    return this.driver.renew(leases, timeoutMs);
+    const { figures } = this;
+    return figures === undefined
+      ? this.driver.renew(leases, timeoutMs)
+      : this.renewMeasured(figures, leases, timeoutMs);
+  }
+
+  private async renewMeasured(
+    figures: Figures,
+    leases: readonly KeptLease[],
+    timeoutMs: number,
+  ): Promise<readonly RenewReply[]> {
+    const sentMs = this.clock.monoMs();
+    const replies = await this.driver
+      .renew(leases, timeoutMs)
+      .catch((cause: unknown) => leases.map(() => failedRenewal(cause)));
+    const tookMs = this.clock.monoMs() - sentMs;
+    for (const reply of replies) figures.renewed(reply, tookMs);
+    return replies;
   }
 
   abandoned(lease: Lease, loss: Loss): void {
@@ -350,7 +378,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   jeopardy(lease: Lease, cause: unknown): void {
-    this.options.telemetry.count('klock.jeopardy', { driver: this.driver.name });
+    this.figures?.jeopardy();
     this.events.emit({
       type: 'lease.jeopardy',
       sessionId: lease.id,
@@ -361,7 +389,6 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   renewedLease(lease: Lease, tookMs: number): void {
-    this.options.telemetry.measure('klock.renew', tookMs, { driver: this.driver.name });
     if (this.events.has('lease.renewed'))
       this.events.emit({ type: 'lease.renewed', sessionId: lease.id, tookMs });
     this.tellLongHolds(lease);
@@ -375,6 +402,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
         if (!hold.isLongHeld) break;
         if (hold.longHoldTold) continue;
         hold.longHoldTold = true;
+        this.figures?.longHeld();
         this.events.emit({
           type: 'lock.long-held',
           key: hold.grant.key,
@@ -404,7 +432,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   handedOver(): void {
-    this.options.telemetry.count('klock.handover', { driver: this.driver.name });
+    this.figures?.handedOver();
   }
 
   storeState(state: 'available' | 'unavailable', cause?: unknown): void {
@@ -415,7 +443,20 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   warn(code: string, message: string, cause?: unknown): void {
+    this.figures?.warned(code);
     this.events.emit({ type: 'warning', code, message, ...(cause === undefined ? undefined : { cause }) });
+  }
+
+  private openFigures(): Figures | undefined {
+    const { telemetry } = this.options;
+    if (telemetry === noTelemetry) return undefined;
+    return new Figures(telemetry, this.driver.name, this.clock, (cause) =>
+      this.warn(
+        'TELEMETRY_FAILED',
+        'the telemetry threw; locks are not concerned, figures are missing',
+        cause,
+      ),
+    );
   }
 
   // --- closing ---------------------------------------------------------------------------------------------------
@@ -508,6 +549,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
       cancel();
     }
   }
+}
+
+function failedRenewal(cause: unknown): RenewReply {
+  return { outcome: 'failed', cause };
 }
 
 function isConflict(reply: DriverGrant | DriverBusy): boolean {

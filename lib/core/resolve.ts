@@ -21,7 +21,7 @@ import {
   type KlockOptions,
 } from './options.js';
 import type { SectionOptions } from './section.js';
-import { noTelemetry, type Telemetry } from './telemetry.js';
+import { checkTelemetry, noTelemetry, type Telemetry } from './telemetry.js';
 
 /** An instance's options, checked, with every default filled in. */
 export interface ResolvedOptions {
@@ -111,7 +111,7 @@ export function resolveOptions(options: KlockOptions, capabilities: Capabilities
     releaseTimeoutMs: given(options, 'releaseTimeoutMs', checkDuration) ?? DEFAULT_RELEASE_TIMEOUT_MS,
     reentry: given(options, 'reentry', checkReentry) ?? 'refuse',
     handover: given(options, 'handover', checkBoolean) ?? true,
-    telemetry: options.telemetry ?? noTelemetry,
+    telemetry: given(options, 'telemetry', checkTelemetry) ?? noTelemetry,
     marginOf: marginMs === undefined ? defaultMarginMs : () => marginMs,
   };
   checkLease(resolved, capabilities, resolved.ttlMs, resolved.localTtlMs);
