@@ -13,7 +13,8 @@ const MAY_IMPORT = {
   'drivers/redis': ['core', 'redis-client', 'drivers/kit'],
   'drivers/etcd': ['core', 'drivers/kit'],
   fencing: ['core', 'redis-client'],
-  telemetry: ['core'],
+  'telemetry/otel': ['core'],
+  'telemetry/prometheus': ['core'],
   testing: ['core', 'engine', 'session', 'drivers/kit', 'drivers/memory'],
   nest: ['core', 'fencing', 'drivers/memory'],
   'nest-server': ['core', 'server', 'drivers/memory'],
@@ -35,8 +36,8 @@ const ENTRY_MAY_IMPORT = {
   redis: ['core', 'redis-client', 'drivers/redis'],
   etcd: ['core', 'drivers/etcd'],
   fencing: ['core', 'fencing', 'redis-client'],
-  otel: ['core', 'telemetry'],
-  prometheus: ['core', 'telemetry'],
+  otel: ['core', 'telemetry/otel'],
+  prometheus: ['core', 'telemetry/prometheus'],
   testing: ['core', 'testing'],
   'testing/nest': ['core', 'nest-testing'],
 };
@@ -49,8 +50,8 @@ const NPM_MAY_BE_LOADED_BY = {
   '@grpc/': ['rpc', 'client', 'server', 'drivers/etcd'],
   protobufjs: ['rpc'],
   long: ['rpc'],
-  '@opentelemetry/': ['telemetry'],
-  'prom-client': ['telemetry'],
+  '@opentelemetry/': ['telemetry/otel'],
+  'prom-client': ['telemetry/prometheus'],
 };
 
 const SPEC = '\\.spec(-support)?\\.ts$';

@@ -1,0 +1,2 @@
+/** Name of the meter and the tracer. */
+export const SCOPE = 'klock';
