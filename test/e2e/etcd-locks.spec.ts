@@ -100,16 +100,37 @@ describe('a lock on etcd', () => {
     expect(shared.every((lock) => lock.held)).toBe(true);
   });
 
-  it('[D-23] [B-055] is renewed past its ttl, while held and while waited for', async () => {
-    const [a, b] = pair();
-    const key = rig.key();
-    const lock = await a.acquire(key, { ttlMs: 1_000 });
-    const waiting = b.acquire(key, { ttlMs: 1_000, waitMs: 20_000 });
-    await pause(1_300);
-    expect(lock.held).toBe(true);
+  it('[D-23] [B-055] is renewed past its ttl, held and waited for; waiters that look for themselves meanwhile find it taken', async () => {
+    const [a, b] = [rig.client({ ttlMs: 1_000 }), rig.client({ ttlMs: 1_000 })];
+    const c = rig.client({ ttlMs: 1_000 });
+    const l1 = rig.key();
+    const lock = await a.acquire([l1, 'x']);
+    const order: string[] = [];
+    const same = b.withLock([l1, 'x'], { waitMs: 20_000 }, (mine) => {
+      order.push('L2');
+      expect(mine.remainingMs).toBeGreaterThan(450);
+    });
+    await until(async () => (await rig.entries(l1)).length === 2, 2_000, 'queued');
+    const whole = c.withLock([l1], { waitMs: 20_000 }, () => void order.push('L1'));
+    await pause(1_400);
+    expect([order, lock.held]).toEqual([[], true]);
     await lock.release();
-    const next = await waiting;
-    expect(next.remainingMs).toBeGreaterThan(450);
+    await Promise.all([same, whole]);
+    expect(order).toEqual(['L2', 'L1']);
+  });
+
+  it('[B-052] a release between the look that found the key taken and the begin of the watch is not missed', async () => {
+    const { klock, net } = rig.faultyClient({ ttlMs: 20_000 });
+    net.streamDelayMs = 300;
+    const key = rig.key();
+    const lock = await rig.client().acquire(key);
+    const waiting = klock.acquire(key);
+    await until(async () => (await rig.entries(key)).length === 2, 2_000, 'queued');
+    await lock.release();
+    const startMs = performance.now();
+    await waiting;
+    // Its own look, without a watch, would come after 3.75 s at the earliest.
+    expect(performance.now() - startMs).toBeLessThan(1_500);
   });
 
   it('[D-40] [D-41] [D-42] [D-52] of 64 attempts of one client at once one gets the key, the others take turns if they wait, a third party stays out', async () => {

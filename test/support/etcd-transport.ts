@@ -27,6 +27,8 @@ export type Fate = 'pass' | 'lose-request' | 'lose-reply' | number;
 export class FaultyTransport implements Transport {
   readonly calls: CallOnItsWay[] = [];
   fate: (call: CallOnItsWay) => Fate = () => 'pass';
+  /** Messages of streams are held back this long. */
+  streamDelayMs = 0;
   /** Replies of calls whose callers had given up. */
   readonly late: Promise<unknown>[] = [];
 
@@ -65,7 +67,13 @@ export class FaultyTransport implements Transport {
     listener: StreamListener<Res>,
     options: { readonly token: string | undefined },
   ): Stream<Req> {
-    return this.inner.open(member, method, listener, options);
+    const stream = this.inner.open(member, method, listener, options);
+    const { streamDelayMs } = this;
+    if (streamDelayMs === 0) return stream;
+    return {
+      send: (message) => void setTimeout(() => stream.send(message), streamDelayMs),
+      close: () => stream.close(),
+    };
   }
 
   close(): void {
