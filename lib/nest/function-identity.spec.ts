@@ -51,7 +51,7 @@ const OTHERS: Record<string, () => MethodDecorator> = {
   Timeout: () => Timeout('once', 500),
   GrpcStreamMethod: () => GrpcStreamMethod('Service', 'Method'),
   GrpcStreamCall: () => GrpcStreamCall('Service', 'Method'),
-  SubscribeMessage: () => SubscribeMessage('place') as MethodDecorator,
+  SubscribeMessage: () => SubscribeMessage('place'),
   Sse: () => Sse('events'),
   Header: () => Header('x-kind', 'mine'),
   UseInterceptors: () => UseInterceptors(KlockInterceptor),
