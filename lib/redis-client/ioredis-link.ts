@@ -58,6 +58,10 @@ export class IoredisLink implements RedisLink {
     return stateOf(this.client);
   }
 
+  get trouble(): unknown {
+    return this.events.trouble;
+  }
+
   get epoch(): number {
     return this.events.epoch;
   }
@@ -118,6 +122,10 @@ export class IoredisClusterLink implements RedisLink {
     return stateOf(this.client);
   }
 
+  get trouble(): unknown {
+    return this.events.trouble;
+  }
+
   get epoch(): number {
     return this.events.epoch;
   }
@@ -164,7 +172,9 @@ export class IoredisClusterLink implements RedisLink {
 }
 
 function listenTo(events: LinkEvents, client: Listened): void {
-  for (const event of ['ready', 'close', 'end']) events.listen(client, event, () => events.changed());
+  events.listen(client, 'ready', () => events.connected());
+  events.listen(client, 'error', (error) => events.failed(error));
+  for (const event of ['close', 'end']) events.listen(client, event, () => events.changed());
 }
 
 function stateOf({ status }: { readonly status: string }): LinkState {

@@ -14,6 +14,8 @@ export class LinkEvents {
   private readonly undo: (() => void)[] = [];
   private readonly listeners = new Set<() => void>();
   epoch = 0;
+  /** Why the client is not connected, as it said last; undefined once it is. */
+  trouble: unknown;
 
   /** Adds a listener to somebody else's emitter. */
   listen(target: Listened, event: string, listener: Listener): void {
@@ -28,6 +30,22 @@ export class LinkEvents {
   /** Connections changed: nothing learnt about the old ones holds. */
   changed(): void {
     this.epoch++;
+    this.tell();
+  }
+
+  /** Connected: what was wrong before is over. */
+  connected(): void {
+    this.trouble = undefined;
+    this.changed();
+  }
+
+  /** The client said that something is wrong. Heard here too, it ends no process that forgot to listen (case B-045). */
+  failed(error: unknown): void {
+    this.trouble = error;
+    this.tell();
+  }
+
+  private tell(): void {
     for (const listener of [...this.listeners]) listener();
   }
 

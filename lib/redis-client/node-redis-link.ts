@@ -40,10 +40,11 @@ interface NodeRedisCluster extends NodeRedis {
   nodeClient(node: ClusterNode): NodeRedis | Promise<NodeRedis>;
 }
 
-const CONNECTION_EVENTS = {
-  single: ['ready', 'reconnecting', 'end', 'terminated'],
-  sentinel: ['ready', 'reconnecting', 'end', 'topology-change'],
-  cluster: ['connect', 'disconnect', 'node-ready', 'node-disconnect', 'node-reconnecting'],
+const CONNECTED_EVENTS = { single: 'ready', sentinel: 'ready', cluster: 'connect' } as const;
+const CHANGE_EVENTS = {
+  single: ['reconnecting', 'end', 'terminated'],
+  sentinel: ['reconnecting', 'end', 'topology-change'],
+  cluster: ['disconnect', 'node-ready', 'node-disconnect', 'node-reconnecting'],
 } as const;
 
 /** A client of node-redis: `createClient`, `createSentinel` or `createCluster`. */
@@ -64,15 +65,20 @@ export class NodeRedisLink implements RedisLink {
     this.address = addressOf(this.client, topology);
     this.seesConnections = topology !== 'sentinel';
     this.waitForReplicas = topology === 'sentinel' ? undefined : (key, n, ms) => this.wait(key, n, ms);
-    for (const event of CONNECTION_EVENTS[topology]) {
-      this.events.listen(this.client, event, () => this.events.changed());
-    }
+    const { events } = this;
+    events.listen(this.client, CONNECTED_EVENTS[topology], () => events.connected());
+    events.listen(this.client, 'error', (error) => events.failed(error));
+    for (const event of CHANGE_EVENTS[topology]) events.listen(this.client, event, () => events.changed());
   }
 
   get state(): LinkState {
     if (!this.client.isOpen) return 'closed';
     // A Cluster client is open once it knows its slots; each node's connection is a matter of its own.
     return this.topology === 'cluster' || this.client.isReady !== false ? 'ready' : 'connecting';
+  }
+
+  get trouble(): unknown {
+    return this.events.trouble;
   }
 
   get epoch(): number {

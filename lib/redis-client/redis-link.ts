@@ -21,11 +21,13 @@ export interface RedisLink {
   /** False if connections can be replaced without this link noticing: then nothing may be concluded from {@link epoch}. */
   readonly seesConnections: boolean;
   readonly state: LinkState;
+  /** What the client last said is wrong, until it is connected again. */
+  readonly trouble: unknown;
   /** Grows whenever a connection was lost or made. */
   readonly epoch: number;
   /** Names the server that a slot's commands go to; `''` where it is not known. Single node: always the same. */
   nodeOf(slot: number): string;
-  /** Calls the listener after each change of {@link state} or {@link epoch}. */
+  /** Calls the listener after each change of {@link state}, {@link trouble} or {@link epoch}. */
   onChange(listener: () => void): Disposable;
   /** Runs a script by its SHA-1; where the server does not know it, once more by its text. Keys of one slot only. */
   run(script: RedisScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;

@@ -3,7 +3,7 @@ import { replyCode, type RedisLink, type RedisScript } from '../../redis-client/
 import type { Answer } from './answer.js';
 import { lockName } from './key-names.js';
 import { text, type Operation, type Sending } from './operations.js';
-import { failedResult, refusal } from './refusal.js';
+import { failedResult, isNotLetIn, refusal } from './refusal.js';
 import type { CallHeader, CallListener } from './script-calls.js';
 import { SCRIPT_SHA1, SCRIPT_TEXT } from './script-text.js';
 import type { StoreTime } from './store-time.js';
@@ -96,8 +96,9 @@ export class Lane {
   }
 
   private flush(): void {
-    const { state } = this.host.link;
-    if (state === 'closed') this.refuseAll(new Error('the Redis client is closed'));
+    const { state, trouble } = this.host.link;
+    if (state === 'closed') this.leaveUnsent(new Error('the Redis client is closed'));
+    else if (state === 'connecting' && isNotLetIn(trouble)) this.refuseAll(trouble);
     while (state === 'ready' && this.waiting.length > 0 && this.underWay.size < MAX_CALLS_UNDER_WAY) {
       this.call(this.waiting.splice(0, MAX_OPERATIONS_PER_CALL));
     }
@@ -105,8 +106,16 @@ export class Lane {
     if (this.waiting.length === 0 && this.underWay.size === 0) this.host.idle(this);
   }
 
-  private refuseAll(cause: Error): void {
+  private leaveUnsent(cause: Error): void {
     for (const job of this.waiting.splice(0)) settle(job, { type: 'unsent', cause });
+    this.host.listener.reachable(false, cause);
+  }
+
+  private refuseAll(cause: Error): void {
+    for (const job of this.waiting.splice(0)) {
+      const { tree, facts } = job.operation;
+      settle(job, { type: 'refused', ...refusal(cause.message, tree, { ...facts, cause }) });
+    }
     this.host.listener.reachable(false, cause);
   }
 
@@ -226,6 +235,7 @@ export class Lane {
       const nowMs = clock.monoMs();
       const cause = new Error(
         link.state === 'ready' ? 'Redis is too slow to be asked' : 'Redis is not connected',
+        { cause: link.trouble },
       );
       this.waiting = this.waiting.filter((job) => {
         if (job.deadlineMs > nowMs) return true;

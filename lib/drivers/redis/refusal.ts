@@ -4,7 +4,7 @@ import {
   type LockError,
   type LockErrorFacts,
 } from '../../core/index.js';
-import { leadingCode } from '../../redis-client/index.js';
+import { leadingCode, replyCode } from '../../redis-client/index.js';
 
 /** Error replies that pass by themselves: the command was not carried out, and may be a moment later. */
 const PASSING = new Set([
@@ -27,6 +27,14 @@ const MISCONFIGURED = new Set(['NOPERM', 'NOAUTH', 'WRONGPASS', 'DENIED', 'NOPRO
 /** The same without a word of their own. */
 const MISCONFIGURED_TEXT =
   /unknown (command|subcommand)|can't (access|run)|not allowed from script|no permission|undeclared key/i;
+
+/** Replies to a client that could not log in. */
+const NOT_LET_IN = new Set(['NOAUTH', 'WRONGPASS', 'NOPERM']);
+
+/** Whether a client that is not connected never will be, as things are set up. */
+export function isNotLetIn(trouble: unknown): trouble is Error {
+  return NOT_LET_IN.has(replyCode(trouble) ?? '');
+}
 
 export interface Refused {
   readonly error: LockError;

@@ -68,8 +68,10 @@ export class ReleaseCall implements Operation<ReleaseResult> {
     if (answer.type === 'answered') return this.resolve(this.outcomeOf(answer.value, answer.sending));
     this.mayBeDone ||= answer.type === 'unanswered';
     if (answer.type === 'refused' && !answer.passing) {
-      this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
-      return this.resolve('lost');
+      if (this.failures === 0)
+        this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
+      // What stands there is no lock of ours any more. A wrong set-up, though, may be put right in time.
+      if (answer.error.code === 'BACKEND_STATE') return this.resolve('lost');
     }
     const { calls, background, host } = this.session;
     const isHopeless = calls.link.state === 'closed' || background.isStopped;
