@@ -53,7 +53,6 @@ export class ChannelAcquire implements BoundedAsker {
   private reject: (error: unknown) => void = () => undefined;
   private channel: ChannelSession | undefined;
   private number = 0;
-  private unused: (() => void) | undefined;
   private over = false;
   private attempts: AcquireAttempts | undefined;
   private problem: NoAnswer | undefined;
@@ -90,17 +89,15 @@ export class ChannelAcquire implements BoundedAsker {
 
   answered(answer: ChannelAnswer): void {
     const { channel } = this;
-    this.asked();
     if (channel === undefined) return;
     if (answer.outcome === Outcome.Granted) this.granted(channel, answer);
-    else if (this.over) return;
-    else if (answer.outcome === Outcome.Busy) this.busy();
-    else this.refused(channel, answer);
+    else if (!this.over) this.denied(channel, answer);
+    channel.session.finish();
   }
 
   /** The session ended; what it was asked is over with it. */
   unanswered(): void {
-    this.asked();
+    this.channel?.session.finish();
     if (this.over) return;
     if (this.host.closing.fired) this.stop(this.closedError());
     else
@@ -138,7 +135,7 @@ export class ChannelAcquire implements BoundedAsker {
     this.unasked = false;
     this.host.reaching.delete(this);
     this.channel = channel;
-    this.unused = channel.session.use();
+    channel.session.begin();
     this.number = channel.ask(acquireOperation(this.request, this.leftMs), this);
   }
 
@@ -157,9 +154,14 @@ export class ChannelAcquire implements BoundedAsker {
       return this.again('session-over', { kind: 'unsent', cause: new Error('the grant came too late') });
     }
     const grant = new ChannelGrant(channel, operation, requestId, key, token, fence, span);
-    channel.keep(operation, grant);
+    channel.keep(grant);
     this.host.storeSaid(undefined);
     this.settle(() => this.resolve(grant));
+  }
+
+  private denied(channel: ChannelSession, answer: ChannelAnswer): void {
+    if (answer.outcome === Outcome.Busy) this.busy();
+    else this.refused(channel, answer);
   }
 
   private busy(): void {
@@ -232,11 +234,6 @@ export class ChannelAcquire implements BoundedAsker {
     if (this.over) return;
     this.settle(() => this.reject(error));
     if (this.number > 0) this.channel?.cancel(this.number);
-  }
-
-  private asked(): void {
-    this.unused?.();
-    this.unused = undefined;
   }
 
   private settle(tell: () => void): void {

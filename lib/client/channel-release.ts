@@ -2,6 +2,7 @@ import type { DefiniteRelease } from '../core/index.js';
 import { Outcome, type ChannelAnswer } from '../rpc/index.js';
 import { releaseOperation } from './channel-frames.js';
 import type { ChannelGrant } from './channel-grant.js';
+import type { LiveSession } from './live-session.js';
 import type { BoundedAsker } from './channel-asker.js';
 
 /**
@@ -11,26 +12,27 @@ import type { BoundedAsker } from './channel-asker.js';
 export class ChannelRelease implements BoundedAsker {
   readonly endMs = Infinity;
   readonly of: number;
+  private readonly session: LiveSession;
   readonly outcome: Promise<DefiniteRelease>;
   private settle: (outcome: DefiniteRelease) => void = () => undefined;
-  private readonly unused: () => void;
 
   constructor(grant: ChannelGrant, keepMs: number) {
     const { channel, number } = grant;
     this.of = number;
     this.outcome = new Promise((resolve) => (this.settle = resolve));
-    this.unused = channel.session.use();
-    channel.drop(number, grant);
+    this.session = channel.session;
+    this.session.begin();
+    channel.drop(grant);
     channel.ask(releaseOperation(number, keepMs), this);
   }
 
   answered({ outcome }: ChannelAnswer): void {
-    this.unused();
+    this.session.finish();
     this.settle(outcome === Outcome.Released ? 'released' : 'lost');
   }
 
   unanswered(): void {
-    this.unused();
+    this.session.finish();
     this.settle('lost');
   }
 

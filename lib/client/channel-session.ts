@@ -10,6 +10,7 @@ import {
   type NoAnswer,
   type TransportStatus,
 } from '../session/index.js';
+import type { ChannelGrant } from './channel-grant.js';
 import { nobody, type BoundedAsker } from './channel-asker.js';
 import { cancelOperation, helloFrame, operationBytes, releaseOperation } from './channel-frames.js';
 import { type ChannelStream, type StreamListener } from './channel-stream.js';
@@ -50,8 +51,6 @@ interface PendingRenewal {
  */
 export class ChannelSession implements StreamListener {
   private readonly side: ChannelClientEnd<ChannelOperation, ChannelAnswer>;
-  /** Grants by the number of their acquire. */
-  private readonly grants = new Map<number, DriverGrant>();
   private renewals: PendingRenewal[] = [];
   private flushing = false;
   private incarnation = 1;
@@ -100,14 +99,12 @@ export class ChannelSession implements StreamListener {
   }
 
   /** A grant rests on it. */
-  keep(number: number, grant: DriverGrant): void {
-    this.grants.set(number, grant);
+  keep(grant: DriverGrant): void {
     this.session.settle(grant);
   }
 
   /** A grant was given back. */
-  drop(number: number, grant: DriverGrant): void {
-    this.grants.delete(number);
+  drop(grant: DriverGrant): void {
     this.session.drop(grant);
   }
 
@@ -168,10 +165,12 @@ export class ChannelSession implements StreamListener {
   }
 
   private lost(operation: number): void {
-    const grant = this.grants.get(operation);
-    if (grant === undefined) return;
-    this.drop(operation, grant);
-    this.host.grantLost(this.session, grant);
+    for (const grant of this.session.grants.values()) {
+      if ((grant as ChannelGrant).number !== operation) continue;
+      this.drop(grant);
+      this.host.grantLost(this.session, grant);
+      return;
+    }
   }
 
   /** After everything else of this turn: what is asked in it goes out in one frame. */
@@ -279,7 +278,6 @@ export class ChannelSession implements StreamListener {
     this.lookAtMs = -Infinity;
     this.stream?.close();
     this.stream = undefined;
-    this.grants.clear();
     const cause = new Error('the session is over');
     for (const pending of [...this.renewals]) pending.settle({ outcome: 'failed', cause });
     this.side.end();

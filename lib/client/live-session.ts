@@ -31,15 +31,25 @@ export class LiveSession implements SessionRef {
 
   /** An operation that needs the session begins; the result ends it. */
   use(): () => void {
-    this.uses++;
-    this.idleTimer?.cancel();
+    this.begin();
     let used = false;
     return () => {
       if (used) return;
       used = true;
-      this.uses--;
-      this.armIdle();
+      this.finish();
     };
+  }
+
+  /** As {@link use}, for who ends it exactly once by `finish`, without an object for it. */
+  begin(): void {
+    this.uses++;
+    this.idleTimer?.cancel();
+    this.idleTimer = undefined;
+  }
+
+  finish(): void {
+    this.uses--;
+    this.armIdle();
   }
 
   /** A grant rests on it. */
@@ -63,7 +73,8 @@ export class LiveSession implements SessionRef {
 
   private armIdle(): void {
     this.idleTimer?.cancel();
-    if (this.over.fired || this.uses > 0 || this.grants.size > 0) return;
+    this.idleTimer = undefined;
+    if (this.uses > 0 || this.grants.size > 0 || this.over.fired) return;
     this.idleTimer = this.clock.after(this.idleMs, () => {
       if (!this.over.fired && this.uses === 0 && this.grants.size === 0) this.idle();
     });
