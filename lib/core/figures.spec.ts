@@ -264,7 +264,7 @@ describe('spans', () => {
     const [lost, ...more] = book.named('lock.lost');
     expect(more).toEqual([]);
     expect(lost?.facts).toMatchObject({ key: ['k'], background: true, acquire: book.spans[0] });
-    expect(lost?.ends).toEqual([{ labels: {}, error: lock.signal.reason }]);
+    expect(lost?.ends).toEqual([{ labels: {}, error: lock.signal.reason as unknown }]);
   });
 
   it('[L-75] carry the error their operation ended in', async () => {
@@ -321,7 +321,7 @@ describe('telemetry that throws', () => {
 
 describe('without telemetry', () => {
   const given: [string, InstanceOptions][] = [
-    ['left out', { telemetry: undefined } as unknown as InstanceOptions],
+    ['left out', { telemetry: undefined }],
     ['noTelemetry', { telemetry: noTelemetry }],
   ];
 

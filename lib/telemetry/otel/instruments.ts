@@ -37,10 +37,13 @@ function made(name: string, { kind }: Metric, make: () => void): void {
   try {
     make();
   } catch (cause) {
-    throw new InvalidOptionError(`meterProvider could not make the ${kind} ${name}: ${quote(cause)}`, {
-      option: 'meterProvider',
-      value: name,
-      cause,
-    });
+    throw new InvalidOptionError(
+      `meterProvider could not make the ${kind} ${name}: ${cause instanceof Error ? cause.message : quote(cause)}`,
+      {
+        option: 'meterProvider',
+        value: name,
+        cause,
+      },
+    );
   }
 }

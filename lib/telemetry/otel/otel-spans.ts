@@ -6,7 +6,7 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api';
-import { formatKey, type SpanFacts, type TelemetryLabels, type TelemetrySpan } from '../../core/index.js';
+import type { SpanFacts, TelemetryLabels, TelemetrySpan } from '../../core/index.js';
 import { OtelSpan, attributesOf } from './otel-span.js';
 import { SCOPE } from './scope.js';
 
@@ -36,7 +36,7 @@ export class OtelSpans {
 
   private attributes(labels: TelemetryLabels, { key }: SpanFacts): Attributes {
     const attributes = attributesOf(labels);
-    return this.keys ? { ...attributes, 'lock.key': formatKey(key) } : attributes;
+    return this.keys ? { ...attributes, 'lock.key': key.join('/') } : attributes;
   }
 }
 
