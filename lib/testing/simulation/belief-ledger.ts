@@ -1,0 +1,81 @@
+import { formatKey, keysConflict, type LockHandle, type LockKey } from '../../core/index.js';
+import type { HistoryRecorder } from '../history/index.js';
+import type { Report } from './finding.js';
+import type { SimNode } from './sim-node.js';
+
+/** What one client holds by its own account. */
+export class Belief {
+  endedAtMs = Infinity;
+
+  constructor(
+    readonly node: SimNode,
+    readonly lock: LockHandle,
+    readonly calledAtMs: number,
+    readonly grantedAtMs: number,
+  ) {}
+
+  get key(): LockKey {
+    return this.lock.key;
+  }
+
+  get name(): string {
+    return `${this.node.name}'s ${formatKey(this.key)} (fence ${this.lock.fence})`;
+  }
+}
+
+/** Who believes to hold what. What a client would say of itself if it looked now decides, not what it was last told. */
+export class BeliefLedger {
+  private readonly open = new Map<string, Set<Belief>>();
+
+  constructor(
+    private readonly nowMs: () => number,
+    private readonly history: HistoryRecorder,
+    private readonly report: Report,
+  ) {}
+
+  /** A client was handed a lock (I1). */
+  begin(belief: Belief): void {
+    for (const other of [...this.of(belief.key[0])]) {
+      if (!keysConflict(other.key, belief.key) || !this.stands(other)) continue;
+      this.report('I1', `${other.name} was still believed in when ${belief.name} began`);
+    }
+    this.of(belief.key[0]).add(belief);
+  }
+
+  /** The client knows that it holds no longer: the first of release, loss and a look of ours. */
+  end(belief: Belief): void {
+    if (!this.of(belief.key[0]).delete(belief)) return;
+    belief.endedAtMs = this.nowMs();
+    const { key, node, lock, calledAtMs, grantedAtMs, endedAtMs } = belief;
+    this.history.grant({ key, client: node.name, fence: lock.fence, calledAtMs, grantedAtMs, endedAtMs });
+  }
+
+  /** A dead process believes nothing. */
+  endAllOf(node: SimNode): void {
+    for (const belief of this.all()) if (belief.node === node) this.end(belief);
+  }
+
+  /** Everybody who believes now to hold one of these fences. */
+  holdersOf(key: LockKey, fence: bigint, span: number): Belief[] {
+    const inGrant = ({ lock }: Belief): boolean => lock.fence >= fence && lock.fence < fence + BigInt(span);
+    return [...this.of(key[0])].filter((belief) => inGrant(belief) && this.stands(belief));
+  }
+
+  all(): Belief[] {
+    return [...this.open.values()].flatMap((beliefs) => [...beliefs]);
+  }
+
+  private stands(belief: Belief): boolean {
+    if (belief.lock.held) return true;
+    this.end(belief);
+    return false;
+  }
+
+  private of(l1: string): Set<Belief> {
+    const known = this.open.get(l1);
+    if (known !== undefined) return known;
+    const made = new Set<Belief>();
+    this.open.set(l1, made);
+    return made;
+  }
+}
