@@ -12,7 +12,7 @@ EventEmitter.defaultMaxListeners = 0;
 const clients: LockClient[] = [];
 const held: unknown[] = [];
 let warm = false;
-const HOLD_AT_ONCE = 64;
+const AT_ONCE = 64;
 const FIRST_WARM_UP = 6;
 
 function client(): LockClient {
@@ -23,12 +23,12 @@ function client(): LockClient {
 
 async function open(name: ContenderName, addresses: Addresses, count = 1): Promise<void> {
   const contender = await loadContender(name);
-  for (let opened = 0; opened < count; opened++) clients.push(await contender.open(addresses));
+  await inBatches(count, async () => void clients.push(await contender.open(addresses)));
 }
 
 /** Makes every client do something once: its session is opened by that. */
 async function useEach(): Promise<void> {
-  for (const [index, each] of clients.entries()) await each.section([`session-${index}`], () => undefined);
+  await inBatches(clients.length, (index) => clients[index]?.section([`session-${index}`], () => undefined));
 }
 
 /** The first load of a process meets code that was never run: it warms up longer. */
@@ -43,11 +43,13 @@ async function hold(from: number, count: number): Promise<void> {
   const taker = client();
   const take = taker.take?.bind(taker);
   if (take === undefined) throw new Error('this contender only runs sections');
-  for (let next = from; next < from + count; next += HOLD_AT_ONCE) {
-    const size = Math.min(HOLD_AT_ONCE, from + count - next);
-    held.push(
-      ...(await Promise.all(Array.from({ length: size }, (_, index) => take([`held-${next + index}`])))),
-    );
+  await inBatches(count, async (index) => void held.push(await take([`held-${from + index}`])));
+}
+
+async function inBatches(count: number, work: (index: number) => unknown): Promise<void> {
+  for (let next = 0; next < count; next += AT_ONCE) {
+    const size = Math.min(AT_ONCE, count - next);
+    await Promise.all(Array.from({ length: size }, (_, index) => Promise.resolve(work(next + index))));
   }
 }
 
