@@ -79,7 +79,7 @@ export class EtcdDriver implements LockDriver {
   readonly store: string;
   private parts: Parts | undefined;
   private pending = 0;
-  private closed = false;
+  private farewell: Promise<boolean> | undefined;
   private versionChecked = false;
 
   constructor(
@@ -198,12 +198,16 @@ export class EtcdDriver implements LockDriver {
   }
 
   async close(timeoutMs: number): Promise<boolean> {
-    const parts = this.attached;
-    const first = !this.closed;
-    this.closed = true;
-    const told = first ? await parts.sessions.closeAll(timeoutMs) : true;
-    parts.watches.close();
-    parts.calls.close();
+    this.farewell ??= this.sayFarewell(timeoutMs);
+    return await this.farewell;
+  }
+
+  /** What could not be told within the time ends with its lease: nothing is asked any more. */
+  private async sayFarewell(timeoutMs: number): Promise<boolean> {
+    const { sessions, watches, calls } = this.attached;
+    const told = await sessions.closeAll(timeoutMs);
+    watches.close();
+    calls.close();
     return told;
   }
 
@@ -240,7 +244,8 @@ export class EtcdDriver implements LockDriver {
   }
 
   private refuse({ key, ttlMs, signal }: DriverAcquire): void {
-    if (this.closed) throw new ClosedError('the etcd driver is closed', { key, operation: 'acquire' });
+    if (this.farewell !== undefined)
+      throw new ClosedError('the etcd driver is closed', { key, operation: 'acquire' });
     if (signal?.aborted === true) throw abortedError(key, signal.reason);
     if (ttlMs < LEASE_UNIT_MS || ttlMs % LEASE_UNIT_MS !== 0) throw wholeSeconds(ttlMs);
     if (this.pending < MAX_PENDING) return;
@@ -291,7 +296,7 @@ export class EtcdDriver implements LockDriver {
   private async confirmDeleted(grant: EtcdGrant): Promise<void> {
     const { calls, held, sessions } = this.attached;
     const { session, seat } = grant;
-    while (session.alive && session.grants.has(grant) && !this.closed) {
+    while (session.alive && session.grants.has(grant) && this.farewell === undefined) {
       try {
         const { reply } = await calls.call(METHODS.range, { key: seat.name }, { budgetMs: this.budgetMs });
         if (!session.grants.has(grant)) return;
