@@ -3,7 +3,13 @@ import { NestFactory } from '@nestjs/core';
 import { createKlock, isLockError, memoryDriver } from 'klock/core';
 import * as client from 'klock/client';
 import * as server from 'klock/server';
+import * as etcd from 'klock/etcd';
+import * as fencing from 'klock/fencing';
+import * as redis from 'klock/redis';
 import * as testing from 'klock/testing';
+import * as nestTesting from 'klock/testing/nest';
+import { overHttp } from './http.js';
+import { everyShape } from './shapes.js';
 import { sellOut, Stock, StockModule } from './stock.js';
 
 async function nest(): Promise<void> {
@@ -23,10 +29,12 @@ async function withoutNest(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  for (const entry of [client, server, testing]) {
+  for (const entry of [client, server, etcd, fencing, redis, testing, nestTesting]) {
     if (Object.keys(entry).length === 0) throw new Error('an entry point is empty');
   }
   await nest();
+  await everyShape();
+  await overHttp();
   await withoutNest();
 }
 
