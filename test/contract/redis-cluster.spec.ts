@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import { createKlock, isLockError, type KlockInstance } from 'klock/core';
+import { redisDriver, type RedisClientLike } from 'klock/redis';
+import { driverContract } from 'klock/testing';
+import { createCluster } from 'redis';
+import { startRedisCluster, type RedisCluster } from '../support/services/index.js';
+
+/** The whole contract on three masters, with ioredis and node-redis; the suite's keys hold braces and other odd characters. */
+
+interface ClusterClient {
+  readonly client: RedisClientLike;
+  end(): void;
+}
+
+async function ioredisCluster(cluster: RedisCluster): Promise<ClusterClient> {
+  const nodes = cluster.masters.map(({ port }) => ({ host: '127.0.0.1', port }));
+  const client = new Cluster(nodes, { lazyConnect: true, clusterRetryStrategy: () => 50 });
+  client.on('error', () => undefined);
+  await client.connect();
+  return { client, end: () => client.disconnect() };
+}
+
+async function nodeRedisCluster(cluster: RedisCluster): Promise<ClusterClient> {
+  const client = createCluster({
+    rootNodes: cluster.masters.map(({ port }) => ({ socket: { host: '127.0.0.1', port } })),
+    defaults: { socket: { reconnectStrategy: () => 50 } },
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  return { client, end: () => client.destroy() };
+}
+
+for (const [library, connect] of [
+  ['ioredis', ioredisCluster],
+  ['node-redis', nodeRedisCluster],
+] as const) {
+  let cluster: RedisCluster;
+  let shared: ClusterClient;
+  driverContract(
+    {
+      name: `redis cluster of 3 masters, ${library}`,
+      ttlMs: 300,
+      capabilities: redisDriver(new Cluster([], { lazyConnect: true })).capabilities,
+      start: async () => {
+        cluster = await startRedisCluster();
+        shared = await connect(cluster);
+      },
+      open: () => redisDriver(shared.client),
+      stop: async () => {
+        shared.end();
+        await cluster.stop();
+      },
+    },
+    { describe, it, beforeAll: (body) => beforeAll(body, 30_000), afterAll },
+  );
+}
+
+describe('[L-66] [WL-09] on a Cluster', () => {
+  let cluster: RedisCluster;
+  let shared: ClusterClient;
+  let klock: KlockInstance;
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+    shared = await ioredisCluster(cluster);
+    klock = createKlock({ driver: redisDriver(shared.client), ttlMs: 5_000 });
+  }, 30_000);
+  afterAll(async () => {
+    await klock.close();
+    shared.end();
+    await cluster.stop();
+  });
+
+  it.each(['{tenant}:x', 'a}b', '{}x', '{', '}', '{}', '}{', '{{a}}', 'a{b', '%7B', 'ключ', 'x y\n'])(
+    'all keys of the tree of %j share a slot, whatever characters the key holds',
+    async (l1) => {
+      const whole = await klock.acquire(l1);
+      const waiting = klock.acquire([l1, '{b}'], { waitMs: 5_000 });
+      await whole.release();
+      const part = await waiting;
+      expect(part.fence > whole.fence).toBe(true);
+      expect(await part.release()).toBe('released');
+    },
+  );
+
+  it('locks on every master are taken, renewed and freed at once, one script call per slot', async () => {
+    const keys = Array.from({ length: 60 }, (_, at) => `spread-${at}`);
+    const locks = await Promise.all(keys.map((key) => klock.acquire(key, { ttlMs: 600 })));
+    await new Promise((resolve) => setTimeout(resolve, 900));
+    expect(locks.every((lock) => lock.held)).toBe(true);
+    expect(new Set(await Promise.all(locks.map((lock) => lock.release())))).toEqual(new Set(['released']));
+  });
+
+  it('[B-040] a SCRIPT FLUSH on every master costs no caller an error', async () => {
+    const nodes = (shared.client as Cluster).nodes('master');
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(nodes.map((node) => node.script('FLUSH')));
+      await Promise.all(
+        Array.from({ length: 30 }, async (_, at) => {
+          const lock = await klock.acquire(`flush-${at}`);
+          expect(await lock.release()).toBe('released');
+        }),
+      );
+    }
+  });
+
+  it('a master that is down costs its own locks only', async () => {
+    const locks = await Promise.all(
+      Array.from({ length: 30 }, (_, at) => klock.acquire(`down-${at}`, { ttlMs: 1_500 })),
+    );
+    cluster.masters[0]!.pause();
+    try {
+      const ends = await Promise.all(
+        locks.map((lock) =>
+          Promise.race([
+            lock.done,
+            new Promise<'held'>((resolve) => setTimeout(() => resolve('held'), 2_200)),
+          ]),
+        ),
+      );
+      const lost = ends.filter((end) => end !== 'held');
+      expect(lost.length).toBeGreaterThan(3);
+      expect(lost.length).toBeLessThan(25);
+      for (const end of lost) expect(end).toMatchObject({ end: 'lost', reason: 'unreachable' });
+      const tries = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, at) => klock.acquire(`other-${at}`, { waitMs: 0 })),
+      );
+      const refused = tries.filter((each) => each.status === 'rejected');
+      expect(refused.length).toBeLessThan(12);
+      for (const each of refused) expect(isLockError(each.reason, 'LOCK_UNAVAILABLE')).toBe(true);
+    } finally {
+      cluster.masters[0]!.resume();
+    }
+  }, 20_000);
+});
