@@ -2,14 +2,11 @@ import {
   BackendStateError,
   ClosedError,
   InvalidOptionError,
-  InvalidTokenError,
-  LockNotHeldError,
   LockUnavailableError,
   abortedError,
   formatKey,
   onAbort,
   optionError,
-  quote,
   type Capabilities,
   type DefiniteRelease,
   type DriverAcquire,
@@ -25,8 +22,9 @@ import {
   type RenewReply,
 } from '../../core/index.js';
 import { MAX_PENDING } from './bounds.js';
-import { StoreRefusal, storeError } from './call-failure.js';
-import { hashToken, type Entry } from './entry.js';
+import { storeError } from './call-failure.js';
+import { entryFate } from './deleted-entry.js';
+import type { Entry } from './entry.js';
 import type { EtcdSettings } from './etcd-options.js';
 import { reportOn } from './etcd-report.js';
 import type { EtcdGrant, EtcdSession } from './etcd-session.js';
@@ -36,14 +34,13 @@ import { GuardLeases } from './guard-leases.js';
 import { HoldWatch } from './hold-watch.js';
 import { KeySpace } from './key-space.js';
 import { LeaseRenewals } from './lease-renewals.js';
-import { METHODS } from './methods.js';
 import { OwnReleases } from './own-releases.js';
 import { QueuePlace } from './queue-place.js';
 import { SessionBook } from './session-book.js';
 import { StoreCalls } from './store-calls.js';
-import { isTooOld, mayRevokeRenewed, parseVersion } from './store-version.js';
+import { StoreHealth } from './store-health.js';
 import { graceMs, type Store } from './store.js';
-import { entriesOf, removeGrant } from './token-calls.js';
+import { TokenCalls } from './token-calls.js';
 import { Transactions } from './transactions.js';
 import type { Transport } from './transport.js';
 import { WatchStream } from './watch-stream.js';
@@ -70,6 +67,8 @@ interface Parts extends Store {
   readonly renewals: LeaseRenewals;
   readonly held: HoldWatch;
   readonly own: OwnReleases;
+  readonly tokens: TokenCalls;
+  readonly health: StoreHealth;
 }
 
 /** Locks on an etcd cluster: exclusion rests on Raft and on etcd's leases, fences on its revision. */
@@ -80,7 +79,6 @@ export class EtcdDriver implements LockDriver {
   private parts: Parts | undefined;
   private pending = 0;
   private farewell: Promise<boolean> | undefined;
-  private versionChecked = false;
 
   constructor(
     private readonly settings: EtcdSettings,
@@ -100,33 +98,12 @@ export class EtcdDriver implements LockDriver {
     this.parts = this.assemble(host);
   }
 
-  async ready(timeoutMs: number): Promise<void> {
-    const { calls, keys } = this.attached;
-    const { all } = keys;
-    try {
-      const request = { key: all.key, range_end: all.end, count_only: true, limit: 1n };
-      await calls.call(METHODS.range, request, { budgetMs: timeoutMs });
-    } catch (error) {
-      throw storeError(error, 'it was asked whether it is ready', {});
-    }
-    await this.checkVersion(timeoutMs);
+  ready(timeoutMs: number): Promise<void> {
+    return this.attached.health.ready(timeoutMs);
   }
 
-  async health(): Promise<DriverHealth> {
-    const { calls, clock, keys } = this.attached;
-    const startMs = clock.monoMs();
-    const { all } = keys;
-    try {
-      const request = { key: all.key, range_end: all.end, count_only: true, limit: 1n };
-      await calls.call(METHODS.range, request, { budgetMs: graceMs(calls.timeoutMs) });
-      return { state: 'ok', tookMs: clock.monoMs() - startMs };
-    } catch (error) {
-      const misconfigured = error instanceof StoreRefusal && error.kind !== 'full';
-      return {
-        state: misconfigured ? 'misconfigured' : 'unreachable',
-        detail: quote((error as Error).message),
-      };
-    }
+  health(): Promise<DriverHealth> {
+    return this.attached.health.health();
   }
 
   async acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
@@ -176,25 +153,14 @@ export class EtcdDriver implements LockDriver {
   }
 
   async releaseToken(key: LockKey, token: string): Promise<void> {
-    const facts: LockErrorFacts = { key, operation: 'release' };
-    const entry = await this.byToken(key, token, facts);
-    const removed = await this.asking(`${formatKey(key)} was released`, facts, () =>
-      removeGrant(this.attached, entry, this.budgetMs),
-    );
+    const entry = await this.attached.tokens.release(key, token);
     const mine = this.grantOf(entry);
     if (mine !== undefined) this.endGrant(mine, 'RELEASED_BY_TOKEN');
-    if (!removed) throw notHeld(key, facts);
   }
 
   async extendToken(key: LockKey, token: string, ttlMs: number): Promise<void> {
-    const facts: LockErrorFacts = { key, operation: 'extend' };
     if (ttlMs % LEASE_UNIT_MS !== 0) throw wholeSeconds(ttlMs);
-    const entry = await this.byToken(key, token, facts);
-    const { ttls } = await this.attached.renewals.renew([entry.leaseId], this.budgetMs);
-    const leftMs = Number(ttls.get(entry.leaseId) ?? -1n) * 1_000;
-    if (leftMs < 0) throw new LockUnavailableError(`etcd did not extend ${formatKey(key)}`, facts);
-    if (leftMs === 0) throw notHeld(key, facts);
-    if (ttlMs > leftMs) throw optionError('ttlMs', `at most the session's lease of ${leftMs} ms`, ttlMs);
+    await this.attached.tokens.extend(key, token, ttlMs);
   }
 
   async close(timeoutMs: number): Promise<boolean> {
@@ -227,7 +193,8 @@ export class EtcdDriver implements LockDriver {
     const calls = new StoreCalls(host, this.connect(host), login, callTimeoutMs);
     const keys = new KeySpace(prefix);
     const watches = new WatchStream(clock, random, calls);
-    return {
+    const renewals = new LeaseRenewals(clock, calls, keys);
+    const store = {
       host,
       clock,
       random,
@@ -237,9 +204,14 @@ export class EtcdDriver implements LockDriver {
       transactions: new Transactions(keys),
       sessions: new SessionBook(host, calls, graceMs(callTimeoutMs)),
       guards: new GuardLeases(clock, calls),
-      own: new OwnReleases(clock),
-      renewals: new LeaseRenewals(clock, calls, keys),
+    };
+    return {
+      ...store,
+      renewals,
       held: new HoldWatch(clock, watches, (grant) => void this.confirmDeleted(grant)),
+      own: new OwnReleases(clock),
+      tokens: new TokenCalls(store, renewals),
+      health: new StoreHealth(store),
     };
   }
 
@@ -292,27 +264,19 @@ export class EtcdDriver implements LockDriver {
     for (const grant of session.grants) this.attached.held.remove(grant);
   }
 
-  /** The watch says that a held entry was deleted: believed once the store itself says so. */
+  /** The watch says that a held entry was deleted. */
   private async confirmDeleted(grant: EtcdGrant): Promise<void> {
-    const { calls, held, sessions } = this.attached;
-    const { session, seat } = grant;
-    while (session.alive && session.grants.has(grant) && this.farewell === undefined) {
-      try {
-        const { reply } = await calls.call(METHODS.range, { key: seat.name }, { budgetMs: this.budgetMs });
-        if (!session.grants.has(grant)) return;
-        if (reply.kvs.length > 0) return held.renew(grant, reply.header?.revision ?? grant.revision);
-        const { reply: lease } = await calls.call(
-          METHODS.leaseTimeToLive,
-          { ID: session.leaseId },
-          { budgetMs: this.budgetMs },
-        );
-        if (!session.grants.has(grant)) return;
-        if (lease.TTL > 0n) return this.endGrant(grant, 'ENTRY_DELETED');
-        this.forgetGrants(session);
-        return sessions.gone(session);
-      } catch (error) {
-        if (error instanceof StoreRefusal) return;
-      }
+    const found = await entryFate(this.attached, grant);
+    switch (found.fate) {
+      case 'there':
+        return this.attached.held.renew(grant, found.revision);
+      case 'deleted':
+        return this.endGrant(grant, 'ENTRY_DELETED');
+      case 'lease-gone':
+        this.forgetGrants(grant.session);
+        return this.attached.sessions.gone(grant.session);
+      case 'over':
+        return;
     }
   }
 
@@ -327,18 +291,6 @@ export class EtcdDriver implements LockDriver {
     return [...(session?.grants ?? [])].find((grant) => grant.requestId === entry.requestId);
   }
 
-  private async byToken(key: LockKey, token: string, facts: LockErrorFacts): Promise<Entry> {
-    const entries = await this.asking(`the token of ${formatKey(key)} was looked up`, facts, () =>
-      entriesOf(this.attached, key, this.budgetMs),
-    );
-    const held = entries.filter(({ state }) => state === 'held');
-    if (held.length === 0) throw notHeld(key, facts);
-    const hash = hashToken(token);
-    const found = held.find(({ tokenHash }) => tokenHash === hash);
-    if (found !== undefined) return found;
-    throw new InvalidTokenError(`the token is not that of the grant of ${formatKey(key)}`, facts);
-  }
-
   private async asking<T>(doing: string, facts: LockErrorFacts, ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
@@ -347,38 +299,8 @@ export class EtcdDriver implements LockDriver {
       throw storeError(error, doing, facts);
     }
   }
-
-  private async checkVersion(timeoutMs: number): Promise<void> {
-    if (this.versionChecked) return;
-    const { calls, host } = this.attached;
-    let text: string;
-    try {
-      const { reply } = await calls.call(METHODS.status, {}, { budgetMs: timeoutMs });
-      text = reply.version;
-    } catch {
-      // Some clusters let only administrators ask; locks do not depend on the answer.
-      return;
-    }
-    this.versionChecked = true;
-    const version = parseVersion(text);
-    if (version === undefined) return;
-    if (isTooOld(version)) {
-      throw new BackendStateError(`etcd ${text} is too old: klock needs 3.4 or later`, {
-        code: 'BACKEND_MISCONFIGURED',
-      });
-    }
-    if (!mayRevokeRenewed(version)) return;
-    host.warn(
-      'ETCD_VERSION',
-      `etcd ${text} may revoke renewed leases when a stalled leader is replaced (etcd issue 15247): use 3.4.31, 3.5.13 or later`,
-    );
-  }
 }
 
 function wholeSeconds(ttlMs: number): InvalidOptionError {
   return optionError('ttlMs', "a multiple of 1000 ms: etcd's leases are whole seconds", ttlMs);
-}
-
-function notHeld(key: LockKey, facts: LockErrorFacts): LockNotHeldError {
-  return new LockNotHeldError(`${formatKey(key)} is not held`, facts);
 }
