@@ -2,7 +2,8 @@ import type { InjectionToken, ModuleMetadata } from '@nestjs/common';
 import type { InstanceOptions } from '../core/index.js';
 import {
   InvalidOptionError,
-  checkDuration,
+  checkBoolean,
+  checkGrace,
   checkLabel,
   optionError,
   quote,
@@ -20,6 +21,8 @@ export type KlockModuleOptions = InstanceOptions &
     readonly name?: string;
     /** How long a shutdown waits for running sections. Default 10,000. */
     readonly graceMs?: number;
+    /** Writes a log record for each lock acquired and released. Default false. */
+    readonly logLocks?: boolean;
   };
 
 /** Options made by a factory, from other providers. */
@@ -42,6 +45,7 @@ export interface KlockFeatureOptions {
 export interface CheckedOptions {
   readonly name: string;
   readonly graceMs: number | undefined;
+  readonly logLocks: boolean;
   readonly backend: BackendName;
   readonly backendOptions: Readonly<Record<string, unknown>>;
   readonly instance: InstanceOptions;
@@ -58,6 +62,7 @@ const INSTANCE = [...HOLD, ...CALLS, 'namespace', 'clientName', 'reentry', 'hand
 const UNNAMED_MEMORY: CheckedOptions = {
   name: DEFAULT_INSTANCE,
   graceMs: undefined,
+  logLocks: false,
   backend: 'driver',
   backendOptions: { driver: 'memory' },
   instance: {},
@@ -88,12 +93,14 @@ export function checkModuleOptions(source: string, options: unknown): CheckedOpt
     ...INSTANCE,
     'name',
     'graceMs',
+    'logLocks',
     ...BACKEND_NAMES,
     ...BACKENDS[backend].options,
   ]);
   return {
     name: given.name === undefined ? DEFAULT_INSTANCE : checkLabel('name', given.name),
-    graceMs: given.graceMs === undefined ? undefined : checkDuration('graceMs', given.graceMs),
+    graceMs: given.graceMs === undefined ? undefined : checkGrace('graceMs', given.graceMs),
+    logLocks: given.logLocks === undefined ? false : checkBoolean('logLocks', given.logLocks),
     backend,
     backendOptions: pick(given, [backend, ...BACKENDS[backend].options]),
     instance: pick(given, INSTANCE),

@@ -84,7 +84,7 @@ export class ApplicationRegistry implements Registry {
     const backend = await BACKENDS[options.backend].open(options.backendOptions);
     entry.backend = backend;
     const klock = createKlock({ ...options.instance, name: options.name, driver: backend.driver });
-    logEvents(klock, this.logger);
+    logEvents(klock, this.logger, options.logLocks);
     entry.klock = klock;
     return klock;
   }
