@@ -23,7 +23,6 @@ export type { LockEvent } from './lock-events.js';
 export type { LockEnd, LockHandle, LockOwner, ReleaseOutcome } from './lock-handle.js';
 export { lockKey, type KeyInput, type LockKey } from './lock-key.js';
 export type { HolderReport, LockReport, WaiterReport } from './lock-report.js';
-export { METRICS, SPANS, type Metric, type MetricKind, type MetricName } from './metrics.js';
 export {
   DEFAULT_ATTEMPT_MS,
   DEFAULT_GRACE_MS,

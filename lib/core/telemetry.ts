@@ -21,8 +21,8 @@ export interface SpanFacts {
 }
 
 /**
- * Where an instance reports figures; the names are those of {@link METRICS} and {@link SPANS}. Nothing is loaded and
- * nothing paid when absent. A member that throws disturbs no lock: it is told once, as a `warning` event.
+ * Where an instance reports figures, under the names of docs/guide/observability.md. Nothing is loaded and nothing paid
+ * when absent. A member that throws disturbs no lock: it is told once, as a `warning` event.
  */
 export interface Telemetry {
   /** One more of `name`. */

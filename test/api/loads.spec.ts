@@ -7,8 +7,9 @@ import { entryPoints, pack, temporaryFolder } from './pack.js';
 
 const exec = promisify(execFile);
 const MINUTES = 60_000;
+const OPTIONAL_PEERS = ['@opentelemetry/api', 'prom-client'];
 
-describe('an entry point of the packed package, installed with Nest only', () => {
+describe('an entry point of the packed package, installed with Nest and the optional peers', () => {
   let app: string;
 
   beforeAll(async () => {
@@ -17,10 +18,9 @@ describe('an entry point of the packed package, installed with Nest only', () =>
     const { devDependencies: dev } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       devDependencies: Record<string, string>;
     };
-    const versions = ['@nestjs/common', '@nestjs/core', 'rxjs', 'reflect-metadata'].map((name) => [
-      name,
-      dev[name],
-    ]);
+    // The optional peers too: an entry that loads one it may not load would pass if it were not there to be loaded.
+    const peers = ['@nestjs/common', '@nestjs/core', 'rxjs', 'reflect-metadata', ...OPTIONAL_PEERS];
+    const versions = peers.map((name) => [name, dev[name]]);
     const dependencies = { ...Object.fromEntries(versions), klock: `file:${tarball}` } as Record<
       string,
       string
