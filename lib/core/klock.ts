@@ -52,7 +52,8 @@ export interface Klock extends AsyncDisposable {
   ): Disposable;
   /**
    * Refuses new acquires, waits up to `graceMs` (10,000) for sections to end with their locks still renewed, then releases
-   * what is held and closes the driver. Repeatable; never rejects.
+   * what is held and closes the driver. Repeatable.
+   * @throws InvalidOptionError for a `graceMs` that is neither 0 nor a duration, and nothing else.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
