@@ -13,7 +13,8 @@ export interface IoredisLike {
 export interface NodeRedisLike {
   readonly isOpen: boolean;
   readonly evalSha: Method;
-  readonly duplicate: Method;
+  /** Sentinel clients of version 5 have none. */
+  readonly duplicate?: Method;
   readonly on: Method;
 }
 

@@ -37,9 +37,10 @@ function kindOf(
 ): 'ioredis' | 'ioredis-cluster' | 'single' | 'sentinel' | 'cluster' | undefined {
   if (typeof client !== 'object' || client === null) return undefined;
   const has = (name: string): boolean => typeof (client as Record<string, unknown>)[name] === 'function';
-  if (!has('on') || !has('duplicate')) return undefined;
-  if (has('evalsha') && has('call')) return has('nodes') ? 'ioredis-cluster' : 'ioredis';
-  if (!has('evalSha') || !('isOpen' in client)) return undefined;
-  if (has('nodeClient')) return 'cluster';
-  return has('acquire') || has('getMasterNode') ? 'sentinel' : 'single';
+  if (!has('on')) return undefined;
+  if (has('evalsha') && has('call') && has('duplicate')) return has('nodes') ? 'ioredis-cluster' : 'ioredis';
+  if (!has('evalSha') || !has('subscribe') || !('isOpen' in client)) return undefined;
+  if (has('acquire') && has('getMasterNode')) return 'sentinel';
+  if (!has('duplicate')) return undefined;
+  return has('nodeClient') ? 'cluster' : 'single';
 }

@@ -21,7 +21,8 @@ interface NodeRedis extends Listened {
   sendCommand(args: readonly string[]): Promise<unknown>;
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  duplicate(): NodeRedis;
+  unsubscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  duplicate?(): NodeRedis;
   destroy?(): unknown;
   disconnect?(): unknown;
 }
@@ -103,7 +104,11 @@ export class NodeRedisLink implements RedisLink {
   }
 
   subscribe(channel: string, listener: SubscriptionListener, clock: Clock): Disposable {
-    const open: OpenSubscriber = (told) => follow(this.client.duplicate(), channel, told);
+    const { client } = this;
+    const open: OpenSubscriber = (told) =>
+      client.duplicate === undefined
+        ? share(client, channel, told)
+        : follow(client.duplicate(), channel, told);
     return new ReconnectingSubscription(open, listener, clock);
   }
 
@@ -138,6 +143,24 @@ function addressOf({ options }: NodeRedis, topology: string): string {
 function hostOf(url: string, database: number | undefined): string {
   const { hostname, port, pathname } = new URL(url);
   return `${hostname}:${port || 6379}/${database ?? (pathname.slice(1) || 0)}`;
+}
+
+/** A client that keeps a connection for subscriptions by itself, and has no duplicate. */
+function share(client: NodeRedis, channel: string, told: Parameters<OpenSubscriber>[0]): { close(): void } {
+  const listener = (text: string): void => told.message(String(text));
+  // Its subscriptions move to the new primary without a word of their own.
+  const events = new LinkEvents();
+  events.listen(client, 'topology-change', () => told.up());
+  void client.subscribe(channel, listener).then(
+    () => told.up(),
+    (cause: unknown) => told.ended(cause),
+  );
+  return {
+    close: () => {
+      events.detach();
+      client.unsubscribe(channel, listener).catch(() => undefined);
+    },
+  };
 }
 
 function follow(client: NodeRedis, channel: string, told: Parameters<OpenSubscriber>[0]): { close(): void } {

@@ -85,7 +85,7 @@ describe('[B-049] a waiter whose wake-up is lost', () => {
       const lock = await a.acquire(key);
       const waiting = timed(b.acquire(key, { waitMs: 30_000 }));
       await queued(a, key, 1);
-      await bed.admin.client('KILL', 'TYPE', 'pubsub');
+      await bed.admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
       await lock.release();
       const { ms, value } = await waiting;
       expect(ms).toBeLessThan(1_250);
