@@ -1,0 +1,47 @@
+// For test/e2e/nest-peers.spec.ts: what a process keeps of keys, and how it ends. Argument: the lock server's url.
+import 'reflect-metadata';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { InjectKlock, KlockModule, Locked, type Klock } from 'klock';
+import { emit, serve } from '../support/child-side.mjs';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
+const [url = ''] = process.argv.slice(2);
+
+@Injectable()
+class Items {
+  constructor(@InjectKlock() readonly klock: Klock) {}
+  @Locked('tenant:{0}', 'item:{1}')
+  async touch(_tenant: number, _item: number): Promise<void> {
+    await Promise.resolve();
+  }
+}
+
+@Module({ imports: [KlockModule.forRoot({ url, ttlMs: 300 })], providers: [Items] })
+class App {}
+
+const app = await NestFactory.createApplicationContext(App, { logger: false });
+const items = app.get(Items);
+
+/** Every key is new. */
+async function touch(from: number, count: number): Promise<number> {
+  for (let n = from; n < from + count; n += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, i) => items.touch(n, i)));
+  }
+  gc();
+  return process.memoryUsage().heapUsed;
+}
+
+serve({
+  touch,
+  /** Ends its work in the middle of its renewals and closes; from then on nothing may keep the process. */
+  finish: async () => {
+    await items.klock.withLock('work', () => new Promise((resolve) => setTimeout(resolve, 330)));
+    await app.close();
+    emit('closed');
+    process.stdin.destroy();
+  },
+});
