@@ -1,0 +1,1 @@
+export { prometheusTelemetry, type PrometheusTelemetryOptions } from '../telemetry/prometheus/index.js';
