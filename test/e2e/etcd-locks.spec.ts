@@ -395,6 +395,15 @@ describe('losing a lock on etcd', () => {
     expect(events).toHaveLength(2);
   });
 
+  it('[D-45] [WD-04] a lease revoked while nothing was watched costs the next lock nothing: it gets another, and what rested on the old one is lost', async () => {
+    const klock = rig.client({ ttlMs: 60_000 });
+    const kept = await klock.acquire(rig.key());
+    await rig.admin.revokeAll();
+    const lock = await klock.acquire(rig.key());
+    expect([lock.held, kept.held]).toEqual([true, false]);
+    expect(await lock.release()).toBe('released');
+  });
+
   it('[B-054] one entry deleted by hand is loss of that lock alone, confirmed by a read', async () => {
     const klock = rig.client();
     const [key, other] = [rig.key(), rig.key()];

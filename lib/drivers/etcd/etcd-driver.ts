@@ -5,6 +5,7 @@ import {
   LockUnavailableError,
   abortedError,
   formatKey,
+  isLockError,
   onAbort,
   optionError,
   type Capabilities,
@@ -112,10 +113,10 @@ export class EtcdDriver implements LockDriver {
     const startMs = parts.clock.monoMs();
     this.pending++;
     try {
-      const session = await this.session(request);
-      const outcome = await new QueuePlace(parts, request, session, startMs).run();
-      if (outcome.granted) parts.held.add(outcome as EtcdGrant);
-      return outcome;
+      const outcome =
+        (await this.attempt(request, startMs, true)) ?? (await this.attempt(request, startMs, false));
+      if (outcome?.granted === true) parts.held.add(outcome as EtcdGrant);
+      return outcome as DriverGrant | DriverBusy;
     } finally {
       this.pending--;
     }
@@ -226,6 +227,21 @@ export class EtcdDriver implements LockDriver {
       operation: 'acquire',
       storeCode: 'LIMIT_WAITERS',
     });
+  }
+
+  /** Undefined: the session turned out to have ended before, with nothing done; asked again it will be another. */
+  private async attempt(
+    request: DriverAcquire,
+    startMs: number,
+    mayRepeat: boolean,
+  ): Promise<DriverGrant | DriverBusy | undefined> {
+    const place = new QueuePlace(this.attached, request, await this.session(request), startMs);
+    try {
+      return await place.run();
+    } catch (error) {
+      if (mayRepeat && place.isUnbegun && isLockError(error, 'LOCK_UNAVAILABLE')) return undefined;
+      throw error;
+    }
   }
 
   /** The session to acquire under; nobody waits for it longer than for the lock itself. */

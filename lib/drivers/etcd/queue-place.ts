@@ -10,7 +10,7 @@ import {
   type Timer,
 } from '../../core/index.js';
 import { MAX_RECHECK_MS } from './bounds.js';
-import { Unanswered, storeError } from './call-failure.js';
+import { StoreRefusal, Unanswered, storeError } from './call-failure.js';
 import { hashToken, writeEntry, type Entry } from './entry.js';
 import type { EtcdGrant, EtcdSession, SessionWaiter } from './etcd-session.js';
 import { MAX_SPAN, fenceOf } from './fence.js';
@@ -43,6 +43,7 @@ export class QueuePlace implements SessionWaiter {
   /** Copies of the first transaction handed over, and whether one of them was answered. */
   private copies = 0;
   private answered = false;
+  private leaseGone = false;
   private holder: string | undefined;
   private over = false;
   private settle: Settle | undefined;
@@ -76,6 +77,14 @@ export class QueuePlace implements SessionWaiter {
       this.watchDeadline();
       void this.pursue().catch((error: unknown) => this.fail(error));
     });
+  }
+
+  /**
+   * The store itself said that the lease was gone before the request came to anything: it may be made again under
+   * another. Our own clock is not enough for that: a late copy could still be granted under the old one.
+   */
+  get isUnbegun(): boolean {
+    return this.leaseGone && !this.answered;
   }
 
   sessionEnded(): void {
@@ -228,6 +237,12 @@ export class QueuePlace implements SessionWaiter {
 
   private fail(error: unknown): undefined {
     if (this.over) return undefined;
+    if (error instanceof StoreRefusal && error.kind === 'lease-gone') {
+      // Said by the transaction itself: whatever rests on the lease is lost, this request first of all.
+      this.leaseGone = true;
+      this.store.sessions.gone(this.session);
+      if (this.over) return undefined;
+    }
     const { key } = this.request;
     const known = error instanceof BackendStateError ? error : undefined;
     const failure =

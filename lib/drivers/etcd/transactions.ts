@@ -95,7 +95,7 @@ export class Transactions {
     if (seated) {
       return { outcome: 'queued', seated, look: { revision, own: undefined, ...ahead } };
     }
-    const own = this.first(asked.waits ? last?.response_txn?.responses[0] : last);
+    const own = this.own(seat, asked.waits ? last?.response_txn?.responses[0] : last);
     const look = { revision, own, ...ahead };
     if (own === undefined) return { outcome: 'none', look };
     if (own.state === 'held') return { outcome: 'granted', revision: own.modRevision };
@@ -146,7 +146,7 @@ export class Transactions {
     const inner = reply.succeeded ? undefined : reply.responses[0]?.response_txn;
     if (reply.succeeded || inner?.succeeded === true) return { outcome: 'granted', revision };
     const responses = inner?.responses ?? reply.responses;
-    const own = this.first(responses.at(-1));
+    const own = this.own(seat, responses.at(-1));
     const look = { revision, own, ...this.ahead(responses.slice(0, -1), createRevision, seat.requestId) };
     if (own === undefined) return { outcome: 'gone', look };
     if (own.state === 'held') return { outcome: 'granted', revision: own.modRevision };
@@ -207,9 +207,11 @@ export class Transactions {
       : [put(this.keys.guard(seat.requestId), Buffer.from('cancelled'), guard.leaseId)];
   }
 
-  private first(response: ResponseOp | undefined): Entry | undefined {
+  /** Our own entry: ours only if it rests on our lease too (case B-050). */
+  private own(seat: Seat, response: ResponseOp | undefined): Entry | undefined {
     const kv = response?.response_range?.kvs[0];
-    return kv === undefined ? undefined : readEntry(kv, this.keys);
+    const entry = kv === undefined ? undefined : readEntry(kv, this.keys);
+    return entry?.leaseId === seat.leaseId ? entry : undefined;
   }
 
   private ahead(
