@@ -1,4 +1,4 @@
-// For test/e2e/nest-peers.spec.ts: what a process keeps of keys, and how it ends. Argument: the lock server's url.
+// For test/e2e/nest-peers.spec.ts: what a process keeps of keys, and how it ends. Argument: the lock server's url, or `memory`.
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -20,7 +20,9 @@ class Items {
   }
 }
 
-@Module({ imports: [KlockModule.forRoot({ url, ttlMs: 300 })], providers: [Items] })
+const backend = url === 'memory' ? ({ driver: 'memory' } as const) : { url, ttlMs: 300 };
+
+@Module({ imports: [KlockModule.forRoot(backend)], providers: [Items] })
 class App {}
 
 const app = await NestFactory.createApplicationContext(App, { logger: false });
@@ -39,7 +41,9 @@ serve({
   touch,
   /** Ends its work in the middle of its renewals and closes; from then on nothing may keep the process. */
   finish: async () => {
-    await items.klock.withLock('work', () => new Promise((resolve) => setTimeout(resolve, 330)));
+    const work = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 330));
+    // The second one waits for the first, and could have waited ten seconds more.
+    await Promise.all([items.klock.withLock('work', work), items.klock.withLock('work', work)]);
     await app.close();
     emit('closed');
     process.stdin.destroy();

@@ -18,6 +18,9 @@ import {
 } from '../../engine/index.js';
 import type { LateAnswer, LocalStore } from './local-store.js';
 
+/** How long after its last waiter the timer may still keep the process: looked at late, since under contention waiters come and go. */
+const LET_GO_MS = 20;
+
 let stores = 0;
 
 /** Locks of this process: an engine with the machine's clock. Share one between instances to let them exclude each other. */
@@ -31,6 +34,7 @@ export class MemoryStore implements LocalStore {
   private timer: Timer | undefined;
   private timerAtMs = Infinity;
   private timerKeepsAlive = false;
+  private lettingGo = false;
 
   constructor(
     readonly clock: Clock = systemClock,
@@ -64,6 +68,7 @@ export class MemoryStore implements LocalStore {
 
   offAnswer(callId: CallId): void {
     this.answers.delete(callId);
+    this.letGo();
   }
 
   onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable {
@@ -90,6 +95,7 @@ export class MemoryStore implements LocalStore {
   private answer(callId: CallId, answer: LateAnswer): void {
     const listener = this.answers.get(callId);
     this.answers.delete(callId);
+    this.letGo();
     listener?.(answer);
   }
 
@@ -97,6 +103,16 @@ export class MemoryStore implements LocalStore {
     const listeners = this.watchers.get(sessionId);
     this.watchers.delete(sessionId);
     for (const listener of listeners ?? []) listener(reason);
+  }
+
+  /** Nobody waits any more: a process that has nothing else to do must not stay until the longest wait would have ended. */
+  private letGo(): void {
+    if (this.answers.size > 0 || !this.timerKeepsAlive || this.lettingGo) return;
+    this.lettingGo = true;
+    this.clock.after(LET_GO_MS, () => {
+      this.lettingGo = false;
+      if (this.answers.size === 0 && this.timerKeepsAlive) this.arm();
+    });
   }
 
   /** One timer for the whole engine. It keeps the process alive only while someone waits for an answer. */
