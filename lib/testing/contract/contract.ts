@@ -3,13 +3,19 @@ import { exclusionCases } from './exclusion-cases.js';
 import { Clients, type ContractCase, type DriverHarness, type TestRunner } from './harness.js';
 import { leaseCases } from './lease-cases.js';
 import { sectionCases } from './section-cases.js';
+import { telemetryCases } from './telemetry-cases.js';
 
 /** What one case may take: the slowest waits for three leases. */
 const CASE_LEASES = 10;
 const CASE_SLACK_MS = 20_000;
 
 /** Everything every driver owes. */
-export const contractCases: readonly ContractCase[] = [...exclusionCases, ...leaseCases, ...sectionCases];
+export const contractCases: readonly ContractCase[] = [
+  ...exclusionCases,
+  ...leaseCases,
+  ...sectionCases,
+  ...telemetryCases,
+];
 
 /**
  * Registers the contract suite for one driver with your test runner: `driverContract(harness, { describe, it, beforeAll, afterAll })`.
