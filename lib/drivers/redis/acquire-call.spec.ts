@@ -25,11 +25,7 @@ interface Rig {
   readonly session: RedisSession;
   readonly leases: LeaseTerms[];
   fraction: number;
-  acquire(options?: {
-    waitMs?: number;
-    ttlMs?: number;
-    signal?: AbortSignal;
-  }): ReturnType<AcquireCall['run']>;
+  readonly acquire: (options?: Asked) => ReturnType<AcquireCall['run']>;
 }
 
 async function setUp(): Promise<Rig> {
