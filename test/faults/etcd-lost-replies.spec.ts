@@ -1,6 +1,7 @@
 import { ENTER_SECTION, isLockError } from 'klock/core';
 import type { CallOnItsWay, Fate } from '../support/etcd-transport.js';
 import { EtcdRig, failure, pause, until } from '../support/etcd-rig.js';
+import { scaleNote, scaled } from '../support/scale.js';
 
 const rig = new EtcdRig();
 beforeAll(() => rig.start(), 30_000);
@@ -194,7 +195,7 @@ describe('a key kept after its section', () => {
   });
 });
 
-it('[D-48] whatever is lost of sixty acquires and releases, nobody holds together and nothing is left at the end', async () => {
+it(`[D-48] whatever is lost of 300 acquires and releases, nobody holds together and nothing is left at the end${scaleNote(10)}`, async () => {
   const seed = Number(process.env.KLOCK_SEED ?? Math.floor(Math.random() * 2 ** 31));
   console.log(`seed ${seed} (KLOCK_SEED)`);
   let state = seed;
@@ -212,7 +213,7 @@ it('[D-48] whatever is lost of sixty acquires and releases, nobody holds togethe
     };
   }
   const work = clients.flatMap(({ klock }) =>
-    Array.from({ length: 20 }, async () => {
+    Array.from({ length: scaled(100, 10) }, async () => {
       await klock.withLock(key, { waitMs: 60_000 }, async () => {
         expect(++inside).toBe(1);
         await pause(1);
@@ -223,6 +224,6 @@ it('[D-48] whatever is lost of sixty acquires and releases, nobody holds togethe
   );
   await Promise.all(work);
   await Promise.all(clients.flatMap(({ net }) => net.late));
-  expect(turns).toBe(60);
+  expect(turns).toBe(work.length);
   await until(async () => (await rig.entries(key)).length === 0, 3_000, 'nothing left');
 }, 60_000);

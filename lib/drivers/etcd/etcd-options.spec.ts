@@ -76,7 +76,7 @@ describe('the options of the etcd driver', () => {
     ['etcd.password', { hosts: 'localhost', username: 'u', password: '' }],
     ['etcd.transport', { hosts: ['localhost', 'db.example'], username: 'u', password: 'p' }],
     ['endpoints', { hosts: 'a', endpoints: 'b' }],
-  ])('[D-02] [D-03] are refused naming %s: %j', (option, options) => {
+  ])('[D-01] [D-02] [D-03] [D-04] are refused naming %s: %j', (option, options) => {
     const { option: named, message } = refusal(options);
     expect(option.endsWith('endpoints') ? message : named).toContain(option);
   });
