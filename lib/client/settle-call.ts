@@ -93,8 +93,9 @@ async function ask(
 ): Promise<AttemptOutcome> {
   const link = await tools.service.link(leftMs);
   if ('kind' in link) return link;
-  // A key of 128 unpredictable bits: always free, wanted by nobody.
-  const key: LockKey = what === 'probe' ? request.key : [`klock-tombstone/${tools.random.id()}`];
+  // A key of 128 unpredictable bits: always free, wanted by nobody. The same each time, or a repeat of one whose answer
+  // was lost would not find its own grant, and that would stay as long as the session.
+  const key: LockKey = what === 'probe' ? request.key : [`klock-tombstone/${request.requestId}`];
   const callMs = Math.min(PROBE_WAIT_MS + ANSWER_GRACE_MS, Math.max(1, leftMs));
   const attempt = { requestId: request.requestId, key, timeoutMs: PROBE_WAIT_MS, callMs };
   return attemptAcquire(tools.service, slot, session, link, attempt, () => () => undefined);

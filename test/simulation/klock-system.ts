@@ -134,10 +134,11 @@ export class KlockSystem implements SimSystem, WireServer {
     for (const wire of [...this.wires]) {
       if (wire.clientNode !== node) continue;
       this.wires.delete(wire);
-      // The network has forgotten the connection; each end learns of it when it next speaks, or by a packet of its own.
-      if (!quiet || !node.alive)
+      if (quiet) wire.lose();
+      else {
         this.stage.network.send(node, this.node, wire.up, () => wire.closeAtServer());
-      if (!quiet) wire.toClient(() => wire.link.end(new Error('the connection was reset')));
+        wire.toClient(() => wire.link.end(new Error('the connection was reset')));
+      }
     }
   }
 

@@ -37,6 +37,7 @@ export class SimWire {
   /** Calls under way by the server's account. */
   readonly calls = new Set<ServerCall>();
   private serverOpen = true;
+  private forgotten = false;
 
   constructor(
     readonly link: SimLink,
@@ -47,7 +48,12 @@ export class SimWire {
   ) {}
 
   get open(): boolean {
-    return this.serverOpen;
+    return this.serverOpen && this.server.node.life === this.life;
+  }
+
+  /** Something between the two has lost it: whatever either says from now on reaches nobody. */
+  lose(): void {
+    this.forgotten = true;
   }
 
   toServer(run: () => void, lossy = false): void {
@@ -56,7 +62,8 @@ export class SimWire {
       this.server.node,
       this.up,
       () => {
-        if (this.serverOpen) run();
+        if (this.forgotten) return;
+        if (this.open) run();
         // A machine that knows no such connection says so.
         else this.toClient(() => this.link.end(new Error('the connection was reset')));
       },
@@ -65,7 +72,15 @@ export class SimWire {
   }
 
   toClient(run: () => void, lossy = false): void {
-    this.network.send(this.server.node, this.clientNode, this.down, run, lossy);
+    this.network.send(
+      this.server.node,
+      this.clientNode,
+      this.down,
+      () => {
+        if (!this.forgotten) run();
+      },
+      lossy,
+    );
   }
 
   /** The server's process is gone: nobody is left there to be told. */

@@ -15,3 +15,5 @@ export { SimClock, type ClockShape } from './sim-clock.js';
 export { SimNode } from './sim-node.js';
 export type { EngineWitness, SimResource, SimSystem, Stage, SystemFactory } from './system.js';
 export { Timeline } from './timeline.js';
+export { shrink, type ShrinkOptions } from './shrink.js';
+export { explain, simulate, type Simulated, type SimulateOptions, type Totals } from './simulate.js';

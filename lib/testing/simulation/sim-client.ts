@@ -4,6 +4,7 @@ import {
   isLockError,
   type KlockInstance,
   type LockHandle,
+  type LockLostError,
 } from '../../core/index.js';
 import { Belief, type BeliefLedger } from './belief-ledger.js';
 import type { Report } from './finding.js';
@@ -66,6 +67,7 @@ export class SimClient {
     const lock = await this.ask(task);
     this.waiting.delete(task.id);
     this.answered++;
+    if (lock !== undefined) this.checkBorn(lock);
     if (lock?.held !== true) {
       world.note(() => `${node.name} does not get task ${task.id}`);
       await lock?.release();
@@ -75,6 +77,13 @@ export class SimClient {
     world.note(() => `${node.name} holds ${formatKey(task.key)} with fence ${lock.fence} (task ${task.id})`);
     world.beliefs.begin(belief);
     await this.hold(task, belief);
+  }
+
+  /** A grant that came after its time is given back, never handed out (design D2). */
+  private checkBorn(lock: LockHandle): void {
+    const why: unknown = lock.held ? undefined : lock.signal.reason;
+    if (isLockError(why, 'LOCK_LOST') && (why as LockLostError).reason === 'expired')
+      this.world.report('I1', `${this.node.name} was handed ${formatKey(lock.key)} after its deadline`);
   }
 
   private async ask(task: Task): Promise<LockHandle | undefined> {

@@ -12,6 +12,11 @@ import { ConflictMarks } from '../history/conflict-marks.js';
 import type { BeliefLedger } from './belief-ledger.js';
 import type { Invariant, Report } from './finding.js';
 
+/** How long nothing may be granted without anything being wrong: fences are written, ownership is looked at. */
+const STALL_MS = 1_500;
+/** A process that was stopped in such a moment looks again first. */
+const STALL_DECISIONS = 5;
+
 interface Waiter {
   readonly id: string;
   readonly sessionId: string;
@@ -36,6 +41,8 @@ export class StoreWatch {
   private readonly waiters = new Map<string, Waiter>();
   private readonly calls = new Map<number, Acquire>();
   private readonly fences = new Map<string, ConflictMarks<Grant>>();
+  /** Trees whose first in line conflicts with nothing that is held: since when, and for how many decisions. */
+  private readonly stalls = new Map<string, { readonly sinceMs: number; decisions: number }>();
   private arrivals = 0;
   private nowMs = 0;
 
@@ -56,6 +63,7 @@ export class StoreWatch {
     this.tokens.clear();
     this.waiters.clear();
     this.calls.clear();
+    this.stalls.clear();
   }
 
   see(command: EngineCommand, { answer, effects }: Outcome, nowMs: number): void {
@@ -68,6 +76,7 @@ export class StoreWatch {
     }
     if (command.type === 'open-session' && answer?.type === 'session') this.sessions.add(command.sessionId);
     if (command.type === 'acquire') this.answered(command.callId, answer as AcquireAnswer);
+    if (this.waiters.size > 0) this.lookForStalls();
   }
 
   /** Releases, cancels and detached calls take effect before what they lead to. */
@@ -178,6 +187,34 @@ export class StoreWatch {
       if (keysConflict(waiter.key, grant.key))
         this.report('I11', `${text(grant)} overtook ${waiter.id}, which waits for ${formatKey(waiter.key)}`);
     }
+  }
+
+  /** Whoever is first in line waits for a holder, or for a moment while nothing may be granted (I7). */
+  private lookForStalls(): void {
+    const first = new Map<string, Waiter>();
+    for (const waiter of this.waiters.values()) {
+      if (waiter.calls.size === 0) continue;
+      const [l1] = waiter.key;
+      if (waiter.arrival < (first.get(l1)?.arrival ?? Infinity)) first.set(l1, waiter);
+    }
+    for (const l1 of this.stalls.keys()) if (!first.has(l1)) this.stalls.delete(l1);
+    for (const [l1, waiter] of first) this.lookForStall(l1, waiter);
+  }
+
+  private lookForStall(l1: string, waiter: Waiter): void {
+    for (const grant of this.grants.values()) {
+      if (!keysConflict(grant.key, waiter.key)) continue;
+      this.stalls.delete(l1);
+      return;
+    }
+    const stall = this.stalls.get(l1) ?? { sinceMs: this.nowMs, decisions: 0 };
+    stall.decisions++;
+    this.stalls.set(l1, stall);
+    if (this.nowMs - stall.sinceMs > STALL_MS && stall.decisions > STALL_DECISIONS)
+      this.report(
+        'I7',
+        `${waiter.id} waits for ${formatKey(waiter.key)} although nothing that conflicts is held`,
+      );
   }
 
   private sessionEnded(sessionId: string, reason: SessionEndReason): void {

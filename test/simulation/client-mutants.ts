@@ -1,0 +1,149 @@
+import { AcquireCall } from '../../lib/client/acquire-call.js';
+import { ChannelSession } from '../../lib/client/channel-session.js';
+import { LockService, type AcquireCommand } from '../../lib/client/lock-service.js';
+import type { Clock, DriverGrant, LeaseTerms } from '../../lib/core/index.js';
+import { Hold } from '../../lib/core/hold.js';
+import { Instance } from '../../lib/core/instance.js';
+import { Cohort } from '../../lib/core/lease.js';
+import { LeaseKeeper } from '../../lib/core/lease-keeper.js';
+import { SharedGrant } from '../../lib/drivers/kit/shared-grant.js';
+import { ReleaseAttempts } from '../../lib/session/index.js';
+import { SimClock } from '../../lib/testing/simulation/index.js';
+import { channel, sixCalls, type Mutant, type Patch } from './mutant.js';
+
+const noMargin = (patch: Patch): void => patch(Instance.prototype, 'marginOf', () => 0);
+
+function fromReply(patch: Patch): void {
+  patch<{ host: { clock: Clock } }>(LeaseKeeper.prototype, 'open', (open, [terms], { host }) =>
+    open({ ...(terms as LeaseTerms), sentAt: host.clock.now() }),
+  );
+  patch<{ host: { clock: Clock } }>(LeaseKeeper.prototype, 'read', (read, [lease, , reply], { host }) =>
+    read(lease, host.clock.now(), reply),
+  );
+}
+
+/** What a client can get wrong. */
+export const clientMutants: readonly Mutant[] = [
+  {
+    name: 'deadline from the reply, no margin',
+    from: 'safety §5; WK-08',
+    shownBy: ['I1', 'I9', 'I10'],
+    budget: 150,
+    install: (patch) => {
+      noMargin(patch);
+      fromReply(patch);
+    },
+  },
+  {
+    name: 'no margin between local validity and lease',
+    from: 'safety §5, at margin 0',
+    shownBy: ['I1', 'I9', 'I10'],
+    budget: 400,
+    install: noMargin,
+  },
+  {
+    name: 'expiry by a timer that sets a flag',
+    from: 'safety §5; WK-25',
+    shownBy: ['I1', 'I9', 'I10'],
+    budget: 150,
+    install: (patch) => patch(Cohort.prototype, 'isPast', () => false),
+  },
+  {
+    name: 'no look at the deadline after the wait',
+    from: 'safety §5',
+    shownBy: ['I1'],
+    budget: 400,
+    install: (patch) =>
+      patch<Instance>(
+        Instance.prototype,
+        'adopt',
+        (_, [grant, , terms], self) => new Hold(self, grant as DriverGrant, terms as never),
+      ),
+  },
+  {
+    name: 'the monotonic clock alone',
+    from: 'safety §5',
+    shownBy: ['I1', 'I9', 'I10'],
+    budget: 150,
+    install: (patch) =>
+      patch<{ monoMs(): number; shape: { wallMs: number; monoMs: number } }>(
+        SimClock.prototype,
+        'wallMs',
+        (_, __, clock) => clock.shape.wallMs + clock.monoMs() - clock.shape.monoMs,
+      ),
+  },
+  {
+    name: 'the wall clock alone',
+    from: 'safety §4 row 3; WK-08',
+    shownBy: ['I1', 'I9', 'I10'],
+    budget: 400,
+    install: (patch) =>
+      patch<{ mono: number; floor: number }>(SimClock.prototype, 'stepWall', (stepWall, [byMs], clock) => {
+        stepWall(byMs);
+        clock.mono += byMs as number;
+        clock.floor = -Infinity;
+      }),
+  },
+  {
+    name: 'a wait that ends in doubt is not settled',
+    from: 'WK-01',
+    shownBy: ['I7'],
+    budget: 400,
+    adjust: sixCalls,
+    install: (patch) => patch(AcquireCall.prototype, 'settleLater', () => undefined),
+  },
+  {
+    name: 'each repeat of a tombstone has a key of its own',
+    from: 'found by the simulator: the grant of one whose answer was lost stayed as long as its session',
+    shownBy: ['I7'],
+    budget: 200,
+    adjust: sixCalls,
+    install: (patch) => {
+      let tombstones = 0;
+      patch(LockService.prototype, 'acquire', (acquire, [link, session, command, timeoutMs]) => {
+        const [l1] = (command as AcquireCommand).key;
+        const key = [`${l1}${++tombstones}`];
+        const told = l1.startsWith('klock-tombstone/') ? { ...(command as AcquireCommand), key } : command;
+        return acquire(link, session, told, timeoutMs);
+      });
+    },
+  },
+  {
+    name: 'a wait that ends is not taken back',
+    from: 'WK-11; safety §4 row 16',
+    shownBy: ['I7'],
+    budget: 150,
+    adjust: channel,
+    install: (patch) => patch(ChannelSession.prototype, 'cancel', () => undefined),
+  },
+  {
+    name: 'a release is tried once',
+    from: 'WK-12',
+    shownBy: ['I7'],
+    budget: 200,
+    adjust: (plan) => sixCalls({ ...plan, noise: { ...plan.noise, slow: 0.2, slowMs: plan.ttlMs } }),
+    install: (patch) => patch(ReleaseAttempts.prototype, 'ended', () => ({ next: 'lost' })),
+  },
+  {
+    name: 'what is lost here is not given back there',
+    from: 'WK-10',
+    shownBy: ['I7'],
+    budget: 300,
+    install: (patch) => patch(Hold.prototype, 'lose', (lose, [loss]) => lose(loss, false)),
+  },
+  {
+    name: 'a grant is passed on beyond its span',
+    from: 'design D13',
+    shownBy: ['I3', 'I5', 'I1'],
+    budget: 150,
+    adjust: channel,
+    install: (patch) =>
+      patch<{ position: number }>(SharedGrant.prototype, 'mayPassTo', (mayPassTo, [next], shared) => {
+        const { position } = shared;
+        shared.position = -1;
+        const may = mayPassTo(next);
+        shared.position = position;
+        return may;
+      }),
+  },
+];
