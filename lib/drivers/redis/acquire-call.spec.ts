@@ -61,6 +61,7 @@ async function setUp(): Promise<Rig> {
     waiting,
     background: new Background(),
     aborts: new AbortWatch(),
+    unsettled: new Set(),
     grants: new Map<string, RedisGrant>(),
   };
   void session.acquaintance.meet('lock:{k}', clock.monoMs() + 1_000, {});

@@ -80,6 +80,7 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
     return new Promise<Outcome>((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
+      this.session.unsettled.add(this);
       if (signal !== undefined) this.session.aborts.on(signal, this);
       this.attempt();
     });
@@ -141,6 +142,7 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
     this.over = true;
     this.timer?.cancel();
     this.timer = undefined;
+    this.session.unsettled.delete(this);
     this.session.waiting.leave(this.request.requestId);
     const { signal } = this.request;
     if (signal !== undefined) this.session.aborts.off(signal, this);

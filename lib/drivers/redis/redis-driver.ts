@@ -99,6 +99,7 @@ export class RedisDriver implements LockDriver {
       waiting,
       background: new Background(),
       aborts: new AbortWatch(),
+      unsettled: new Set(),
       grants: new Map(),
     };
   }
@@ -144,6 +145,10 @@ export class RedisDriver implements LockDriver {
 
   acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
     return new AcquireCall(this.session, request).run();
+  }
+
+  abortWaits(reason: unknown): void {
+    for (const call of [...this.session.unsettled]) call.aborted(reason);
   }
 
   release(

@@ -1,5 +1,5 @@
 import type { DriverHost } from '../../core/index.js';
-import type { AbortWatch } from './abort-watch.js';
+import type { Abortable, AbortWatch } from './abort-watch.js';
 import type { Acquaintance } from './acquaintance.js';
 import type { Background } from './background.js';
 import type { RedisGrant } from './redis-grant.js';
@@ -16,6 +16,8 @@ export interface RedisSession {
   readonly waiting: WaitingRoom;
   readonly background: Background;
   readonly aborts: AbortWatch;
+  /** Acquires without an answer. */
+  readonly unsettled: Set<Abortable>;
   /** Live grants by the id of their lease. */
   readonly grants: Map<string, RedisGrant>;
 }
