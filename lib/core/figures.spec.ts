@@ -89,17 +89,17 @@ describe('an acquire', () => {
       return driver.grant(request);
     };
     await klock.acquire('k');
-    expect(book.of('klock.acquire')).toEqual(['granted']);
-    expect(book.values('klock.acquire.duration')).toEqual([40]);
-    expect(book.of('klock.acquire.duration')).toEqual(['granted']);
+    expect(book.of('lock.acquire')).toEqual(['granted']);
+    expect(book.values('lock.acquire.duration')).toEqual([40]);
+    expect(book.of('lock.acquire.duration')).toEqual(['granted']);
   });
 
   it('[L-68] of an occupied key counts busy, with the code only where the caller is thrown one', async () => {
     driver.onAcquire = () => ({ granted: false });
     await klock.tryAcquire('k');
     await klock.acquire('k', { waitMs: 0 }).catch(() => undefined);
-    expect(book.of('klock.acquire')).toEqual(['busy', 'busy LOCK_TIMEOUT']);
-    expect(book.of('klock.acquire.duration')).toEqual(['busy', 'busy']);
+    expect(book.of('lock.acquire')).toEqual(['busy', 'busy LOCK_TIMEOUT']);
+    expect(book.of('lock.acquire.duration')).toEqual(['busy', 'busy']);
   });
 
   it('[L-68] that fails counts failed with the code of its error, which is no message, and its duration too', async () => {
@@ -109,13 +109,13 @@ describe('an acquire', () => {
     await klock.acquire('k').catch(() => undefined);
     driver.onAcquire = () => Promise.reject(new Error('what is this'));
     await klock.acquire('k').catch(() => undefined);
-    expect(book.of('klock.acquire')).toEqual(['failed LOCK_UNAVAILABLE', 'failed UNKNOWN']);
-    expect(book.values('klock.acquire.duration')).toHaveLength(2);
+    expect(book.of('lock.acquire')).toEqual(['failed LOCK_UNAVAILABLE', 'failed UNKNOWN']);
+    expect(book.values('lock.acquire.duration')).toHaveLength(2);
   });
 
   it('given up by its caller counts aborted, not failed', async () => {
     await klock.acquire('k', { signal: AbortSignal.abort() }).catch(() => undefined);
-    expect(book.of('klock.acquire')).toEqual(['aborted LOCK_ABORTED']);
+    expect(book.of('lock.acquire')).toEqual(['aborted LOCK_ABORTED']);
   });
 
   it('[L-55] that is granted while the instance closes counts once, as failed', async () => {
@@ -128,8 +128,8 @@ describe('an acquire', () => {
     answer?.();
     expect(isLockError(await asked, 'CLOSED')).toBe(true);
     await closing;
-    expect(book.of('klock.acquire')).toEqual(['failed CLOSED']);
-    expect(book.level('klock.held')).toBe(0);
+    expect(book.of('lock.acquire')).toEqual(['failed CLOSED']);
+    expect(book.level('lock.held')).toBe(0);
   });
 
   it('that shares what its flow holds counts reentered, and one that may not counts failed', async () => {
@@ -137,18 +137,18 @@ describe('an acquire', () => {
       await klock.withLock('k', { reentry: 'count' }, () => undefined);
       await klock.acquire('k').catch(() => undefined);
     });
-    expect(book.of('klock.acquire')).toEqual(['granted', 'reentered', 'failed LOCK_REENTRY']);
-    expect(book.of('klock.release')).toEqual(['released']);
+    expect(book.of('lock.acquire')).toEqual(['granted', 'reentered', 'failed LOCK_REENTRY']);
+    expect(book.of('lock.release')).toEqual(['released']);
   });
 
   it('is among the waiting until it is answered, whichever way', async () => {
     let refuse: (() => void) | undefined;
     driver.onAcquire = () => new Promise((_, reject) => (refuse = () => reject(new Error('no'))));
     const asked = klock.acquire('k').catch(() => undefined);
-    expect(book.level('klock.waiting')).toBe(1);
+    expect(book.level('lock.waiting')).toBe(1);
     refuse?.();
     await asked;
-    expect(book.level('klock.waiting')).toBe(0);
+    expect(book.level('lock.waiting')).toBe(0);
   });
 });
 
@@ -157,8 +157,8 @@ describe('a release', () => {
     await (await klock.acquire('a')).release();
     driver.onRelease = () => 'lost';
     await (await klock.acquire('b')).release();
-    expect(book.of('klock.release')).toEqual(['released', 'lost']);
-    expect(book.level('klock.held')).toBe(0);
+    expect(book.of('lock.release')).toEqual(['released', 'lost']);
+    expect(book.level('lock.held')).toBe(0);
   });
 
   it('[L-69] that is not answered in time counts unknown, and not again when the answer comes', async () => {
@@ -170,8 +170,8 @@ describe('a release', () => {
     expect(await released).toBe('unknown');
     answer?.();
     await settle();
-    expect(book.of('klock.release')).toEqual(['unknown']);
-    expect(book.values('klock.release.duration')).toEqual([50]);
+    expect(book.of('lock.release')).toEqual(['unknown']);
+    expect(book.values('lock.release.duration')).toEqual([50]);
     expect(isLockError(book.named('lock.release')[0]?.ends[0]?.error, 'LOCK_UNAVAILABLE')).toBe(true);
   });
 
@@ -180,8 +180,8 @@ describe('a release', () => {
     await clock.advance(100);
     await lock.release();
     await lock.release();
-    expect(book.of('klock.release')).toEqual(['lost']);
-    expect(book.level('klock.held')).toBe(0);
+    expect(book.of('lock.release')).toEqual(['lost']);
+    expect(book.level('lock.held')).toBe(0);
   });
 });
 
@@ -193,9 +193,9 @@ describe('a renewal', () => {
     await clock.advance(300);
     driver.onRenew = () => ({ outcome: 'gone', reason: 'session-gone', code: 'SESSION_GONE' });
     await clock.advance(100);
-    expect(book.of('klock.renew')).toEqual(['renewed', 'failed LOCK_UNAVAILABLE', 'gone session-gone']);
-    expect(book.of('klock.renew.duration')).toEqual(['renewed', 'failed', 'gone']);
-    expect(book.of('klock.jeopardy')).toEqual(['']);
+    expect(book.of('lock.renew')).toEqual(['renewed', 'failed LOCK_UNAVAILABLE', 'gone session-gone']);
+    expect(book.of('lock.renew.duration')).toEqual(['renewed', 'failed', 'gone']);
+    expect(book.of('lock.jeopardy')).toEqual(['']);
     expect(book.spans.map(({ name }) => name)).toEqual(['lock.acquire', 'lock.lost']);
   });
 
@@ -203,15 +203,15 @@ describe('a renewal', () => {
     await klock.acquire('k');
     jest.spyOn(driver, 'renew').mockRejectedValueOnce(new Error('broken'));
     await clock.advance(300);
-    expect(book.of('klock.renew')).toEqual(['failed UNKNOWN']);
+    expect(book.of('lock.renew')).toEqual(['failed UNKNOWN']);
     await clock.advance(100);
-    expect(book.of('klock.renew')).toEqual(['failed UNKNOWN', 'renewed']);
+    expect(book.of('lock.renew')).toEqual(['failed UNKNOWN', 'renewed']);
   });
 
   it('asked for by extend counts as one', async () => {
     const lock = await klock.acquire('k');
     await lock.extend();
-    expect(book.of('klock.renew')).toEqual(['renewed']);
+    expect(book.of('lock.renew')).toEqual(['renewed']);
   });
 });
 
@@ -221,9 +221,9 @@ describe('a loss', () => {
     driver.host.endLease(driver.lease!, 'session-gone', 'SESSION_GONE');
     await clock.advance(2_000);
     expect(locks.map(({ held }) => held)).toEqual([false, false]);
-    expect(book.of('klock.lost')).toEqual(['session-gone', 'session-gone']);
-    expect(book.of('klock.hold.duration')).toEqual(['lost', 'lost']);
-    expect(book.level('klock.held')).toBe(0);
+    expect(book.of('lock.lost')).toEqual(['session-gone', 'session-gone']);
+    expect(book.of('lock.hold.duration')).toEqual(['lost', 'lost']);
+    expect(book.level('lock.held')).toBe(0);
   });
 
   it('of a lock that was born past its deadline leaves nothing held', async () => {
@@ -233,8 +233,8 @@ describe('a loss', () => {
       return driver.grant(request);
     };
     await klock.acquire('k').catch(() => undefined);
-    expect(book.of('klock.acquire')).toEqual(['failed LOCK_LOST']);
-    expect(book.level('klock.held')).toBe(0);
+    expect(book.of('lock.acquire')).toEqual(['failed LOCK_LOST']);
+    expect(book.level('lock.held')).toBe(0);
   });
 });
 
@@ -293,7 +293,7 @@ describe('the catalogue', () => {
       const { labels: allowed } = METRICS[name as keyof typeof METRICS];
       expect(['driver', ...allowed]).toEqual(expect.arrayContaining(Object.keys(labels)));
     }
-    expect(book.of('klock.warning')).toEqual(['SOMETHING']);
+    expect(book.of('lock.warning')).toEqual(['SOMETHING']);
   });
 });
 

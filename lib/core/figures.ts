@@ -48,10 +48,10 @@ export class Figures {
     const startMs = this.clock.monoMs();
     const asked: TelemetryLabels = section === undefined ? { operation } : { operation, section };
     const span = this.span(SPANS.acquire, asked, { key });
-    this.shift('klock.waiting', 1);
+    this.shift('lock.waiting', 1);
     const answered = (outcome: string, error?: unknown): void => {
-      this.shift('klock.waiting', -1);
-      this.measure('klock.acquire.duration', this.clock.monoMs() - startMs, outcome);
+      this.shift('lock.waiting', -1);
+      this.measure('lock.acquire.duration', this.clock.monoMs() - startMs, outcome);
       this.acquired(outcome, error, span);
     };
     return {
@@ -66,7 +66,7 @@ export class Figures {
 
   /** A lock that the flow or owner has already was shared: the store was not asked. */
   reentered(): void {
-    this.count('klock.acquire', { outcome: 'reentered' });
+    this.count('lock.acquire', { outcome: 'reentered' });
   }
 
   /** An acquire was refused before the store was asked. */
@@ -76,12 +76,12 @@ export class Figures {
 
   held(hold: Hold): void {
     this.records.set(hold, { acquire: undefined, release: undefined, releasedAtMs: 0, counted: false });
-    this.shift('klock.held', 1);
+    this.shift('lock.held', 1);
   }
 
   releasing(hold: Hold): void {
-    this.shift('klock.held', -1);
-    this.measure('klock.hold.duration', hold.heldMs, 'released');
+    this.shift('lock.held', -1);
+    this.measure('lock.hold.duration', hold.heldMs, 'released');
     const record = this.recordOf(hold);
     record.releasedAtMs = this.clock.monoMs();
     record.release = this.span(SPANS.release, {}, { key: hold.grant.key, ...acquireOf(record) });
@@ -92,47 +92,47 @@ export class Figures {
     const record = this.recordOf(hold);
     if (record.counted) return;
     record.counted = true;
-    this.count('klock.release', { outcome });
+    this.count('lock.release', { outcome });
     const { release } = record;
     if (release === undefined) return;
-    this.measure('klock.release.duration', this.clock.monoMs() - record.releasedAtMs, outcome);
+    this.measure('lock.release.duration', this.clock.monoMs() - record.releasedAtMs, outcome);
     this.end(release, { outcome }, error ?? (outcome === 'lost' ? hold.loss : undefined));
   }
 
   lost(hold: Hold, loss: Loss): void {
     const { reason } = loss;
-    this.shift('klock.held', -1);
-    this.count('klock.lost', { reason });
-    this.measure('klock.hold.duration', hold.heldMs, 'lost');
+    this.shift('lock.held', -1);
+    this.count('lock.lost', { reason });
+    this.measure('lock.hold.duration', hold.heldMs, 'lost');
     const facts = { key: hold.grant.key, background: true, ...acquireOf(this.recordOf(hold)) };
     this.end(this.span(SPANS.lost, { reason }, facts), {}, hold.loss);
   }
 
   longHeld(): void {
-    this.count('klock.hold.long');
+    this.count('lock.hold.long');
   }
 
   renewed(reply: RenewReply, tookMs: number): void {
     const { outcome } = reply;
-    this.measure('klock.renew.duration', tookMs, outcome);
-    this.count('klock.renew', outcome === 'renewed' ? { outcome } : { outcome, reason: reasonOf(reply) });
+    this.measure('lock.renew.duration', tookMs, outcome);
+    this.count('lock.renew', outcome === 'renewed' ? { outcome } : { outcome, reason: reasonOf(reply) });
   }
 
   jeopardy(): void {
-    this.count('klock.jeopardy');
+    this.count('lock.jeopardy');
   }
 
   handedOver(): void {
-    this.count('klock.handover');
+    this.count('lock.handover');
   }
 
   warned(code: string): void {
-    this.count('klock.warning', { reason: code });
+    this.count('lock.warning', { reason: code });
   }
 
   private acquired(outcome: string, error: unknown, span: TelemetrySpan | undefined): void {
     const labels: TelemetryLabels = error === undefined ? { outcome } : { outcome, reason: codeOf(error) };
-    this.count('klock.acquire', labels);
+    this.count('lock.acquire', labels);
     this.end(span, labels, error);
   }
 

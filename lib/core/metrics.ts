@@ -13,72 +13,72 @@ export interface Metric {
  * Durations are measured in milliseconds; an adapter converts them to its own unit.
  */
 export const METRICS = {
-  'klock.acquire': {
+  'lock.acquire': {
     kind: 'counter',
     description: 'Acquires, by outcome: granted, reentered, busy, aborted, failed',
     labels: ['outcome', 'reason'],
   },
-  'klock.acquire.duration': {
+  'lock.acquire.duration': {
     kind: 'duration',
     description: 'From the call of acquire to its answer, waiting included',
     labels: ['outcome'],
   },
-  'klock.waiting': {
+  'lock.waiting': {
     kind: 'level',
     description: 'Acquires that wait for their answer',
     labels: [],
   },
-  'klock.held': {
+  'lock.held': {
     kind: 'level',
     description: 'Locks held',
     labels: [],
   },
-  'klock.hold.duration': {
+  'lock.hold.duration': {
     kind: 'duration',
     description: 'From the grant to its end, by outcome: released, lost',
     labels: ['outcome'],
   },
-  'klock.hold.long': {
+  'lock.hold.long': {
     kind: 'counter',
     description: 'Locks held for more than ten times their ttl',
     labels: [],
   },
-  'klock.release': {
+  'lock.release': {
     kind: 'counter',
     description: 'Releases, by outcome: released, already-released, lost, unknown',
     labels: ['outcome'],
   },
-  'klock.release.duration': {
+  'lock.release.duration': {
     kind: 'duration',
     description: 'From the release to the store’s answer, or to the end of releaseTimeoutMs',
     labels: ['outcome'],
   },
-  'klock.renew': {
+  'lock.renew': {
     kind: 'counter',
     description: 'Renewals and extensions of leases, by outcome: renewed, failed, gone',
     labels: ['outcome', 'reason'],
   },
-  'klock.renew.duration': {
+  'lock.renew.duration': {
     kind: 'duration',
     description: 'From sending a renewal to its answer',
     labels: ['outcome'],
   },
-  'klock.jeopardy': {
+  'lock.jeopardy': {
     kind: 'counter',
     description: 'Leases whose renewal failed while their locks are still held',
     labels: [],
   },
-  'klock.lost': {
+  'lock.lost': {
     kind: 'counter',
     description: 'Locks that ended without a release',
     labels: ['reason'],
   },
-  'klock.handover': {
+  'lock.handover': {
     kind: 'counter',
     description: 'Locks passed on inside the process instead of going back to the store',
     labels: [],
   },
-  'klock.warning': {
+  'lock.warning': {
     kind: 'counter',
     description: 'Warnings, by their code',
     labels: ['reason'],

@@ -101,13 +101,13 @@ function complaintsOfTheSdk(): unknown[] {
 describe('metrics', () => {
   it('[L-76] counters, levels and durations arrive under their names, durations in seconds, with their labels', async () => {
     const lock = await klock.acquire('k');
-    expect(await points('klock.held')).toEqual([[{ driver: 'memory' }, 1]]);
+    expect(await points('lock.held')).toEqual([[{ driver: 'memory' }, 1]]);
     await clock.advance(250);
     await lock.release();
-    expect(await points('klock.acquire')).toEqual([[{ driver: 'memory', outcome: 'granted' }, 1]]);
-    expect(await points('klock.release')).toEqual([[{ driver: 'memory', outcome: 'released' }, 1]]);
-    expect(await points('klock.held')).toEqual([[{ driver: 'memory' }, 0]]);
-    const hold = await metric('klock.hold.duration');
+    expect(await points('lock.acquire')).toEqual([[{ driver: 'memory', outcome: 'granted' }, 1]]);
+    expect(await points('lock.release')).toEqual([[{ driver: 'memory', outcome: 'released' }, 1]]);
+    expect(await points('lock.held')).toEqual([[{ driver: 'memory' }, 0]]);
+    const hold = await metric('lock.hold.duration');
     expect(hold?.descriptor.unit).toBe('s');
     expect(hold?.dataPointType).toBe(DataPointType.HISTOGRAM);
     expect((hold?.dataPoints[0]?.value as Histogram).sum).toBeCloseTo(0.25, 6);
@@ -115,7 +115,7 @@ describe('metrics', () => {
 
   it('[L-76] durations fall into buckets made for seconds', async () => {
     await (await klock.acquire('k')).release();
-    const found = await metric('klock.acquire.duration');
+    const found = await metric('lock.acquire.duration');
     const { buckets } = found?.dataPoints[0]?.value as Histogram;
     expect(Math.min(...buckets.boundaries)).toBeLessThan(0.001);
     expect(buckets.boundaries).toContain(0.25);
@@ -148,7 +148,7 @@ describe('metrics', () => {
     const strict = otelTelemetry({ meterProvider, strict: true });
     expect(() => lenient.count('klock.nonsense', {})).not.toThrow();
     expect(() => strict.count('klock.nonsense', {})).toThrow(/klock\.nonsense/);
-    expect(() => strict.measure('klock.acquire', 1, {})).toThrow(/klock\.acquire/);
+    expect(() => strict.measure('lock.acquire', 1, {})).toThrow(/klock\.acquire/);
   });
 
   it('go to the global provider that is registered when they are reported, even if that is later than the options', async () => {
@@ -160,9 +160,7 @@ describe('metrics', () => {
     await (await late.acquire('k')).release();
     metrics.disable();
     await late.close();
-    expect(await points('klock.acquire', own.reader)).toEqual([
-      [{ driver: 'memory', outcome: 'granted' }, 1],
-    ]);
+    expect(await points('lock.acquire', own.reader)).toEqual([[{ driver: 'memory', outcome: 'granted' }, 1]]);
   });
 
   it('are exported by the periodic reader as by any other', async () => {
@@ -172,7 +170,7 @@ describe('metrics', () => {
     await (await klock.acquire('k')).release();
     await periodic.forceFlush();
     await periodic.shutdown();
-    expect(JSON.stringify(memory.getMetrics())).toContain('klock.acquire');
+    expect(JSON.stringify(memory.getMetrics())).toContain('lock.acquire');
   });
 });
 
@@ -283,7 +281,7 @@ describe('spans', () => {
     open({ meterProvider: false });
     await (await klock.acquire('k')).release();
     expect(exporter.getFinishedSpans()).toHaveLength(2);
-    expect(await points('klock.acquire')).toEqual([[{ driver: 'memory', outcome: 'granted' }, 1]]);
+    expect(await points('lock.acquire')).toEqual([[{ driver: 'memory', outcome: 'granted' }, 1]]);
   });
 });
 

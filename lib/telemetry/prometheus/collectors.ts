@@ -44,10 +44,11 @@ function configOf(name: string, { kind, description, labels }: Metric, registry:
   };
 }
 
-/** `klock.acquire.duration` is `klock_acquire_duration_seconds`, as Prometheus writes names and units. */
+/** `lock.acquire.duration` is `klock_acquire_duration_seconds`, as Prometheus writes names and units. */
 function prometheusName(name: string, kind: Metric['kind']): string {
   const ending = { counter: '_total', level: '', duration: '_seconds' }[kind];
-  return name.replaceAll('.', '_') + ending;
+  // One flat namespace there: `lock_` alone would be anybody's.
+  return `k${name.replaceAll('.', '_')}${ending}`;
 }
 
 /** Registries refuse a second metric of one name, and several instances report to one registry. */

@@ -15,15 +15,15 @@ export const telemetryCases: readonly ContractCase[] = [
       const blocker = await other.acquire(taken);
       const lock = await klock.acquire(mine);
       assert.equal(await klock.tryAcquire(taken), undefined);
-      assert.equal(book.levels.get('klock.held'), 1);
+      assert.equal(book.levels.get('lock.held'), 1);
       await lock.release();
       await blocker.release();
-      assert.deepEqual(book.of('klock.acquire'), ['granted', 'busy']);
-      assert.deepEqual(book.of('klock.acquire.duration'), ['granted', 'busy']);
-      assert.deepEqual(book.of('klock.release'), ['released']);
+      assert.deepEqual(book.of('lock.acquire'), ['granted', 'busy']);
+      assert.deepEqual(book.of('lock.acquire.duration'), ['granted', 'busy']);
+      assert.deepEqual(book.of('lock.release'), ['released']);
       assert.deepEqual([...book.drivers], [klock.driver.name]);
       assert.deepEqual(book.spans, ['lock.acquire', 'lock.acquire', 'lock.release']);
-      assert.deepEqual([book.levels.get('klock.held'), book.levels.get('klock.waiting')], [0, 0]);
+      assert.deepEqual([book.levels.get('lock.held'), book.levels.get('lock.waiting')], [0, 0]);
     },
   },
   {
@@ -33,7 +33,7 @@ export const telemetryCases: readonly ContractCase[] = [
       const lock = await klock.acquire(clients.key());
       await pause(clients.harness.ttlMs);
       await lock.release();
-      assert.ok(book.of('klock.renew').includes('renewed'));
+      assert.ok(book.of('lock.renew').includes('renewed'));
       assert.deepEqual(book.spans, ['lock.acquire', 'lock.release']);
     },
   },
@@ -44,8 +44,8 @@ export const telemetryCases: readonly ContractCase[] = [
       const lock = await klock.acquire(clients.key(), { maxHoldMs: 50 });
       await lock.done;
       await lock.release();
-      assert.deepEqual(book.of('klock.lost'), ['max-hold']);
-      assert.equal(book.levels.get('klock.held'), 0);
+      assert.deepEqual(book.of('lock.lost'), ['max-hold']);
+      assert.equal(book.levels.get('lock.held'), 0);
       assert.deepEqual(book.spans, ['lock.acquire', 'lock.lost']);
     },
   },
