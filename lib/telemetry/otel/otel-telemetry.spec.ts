@@ -148,7 +148,7 @@ describe('metrics', () => {
     const strict = otelTelemetry({ meterProvider, strict: true });
     expect(() => lenient.count('klock.nonsense', {})).not.toThrow();
     expect(() => strict.count('klock.nonsense', {})).toThrow(/klock\.nonsense/);
-    expect(() => strict.measure('lock.acquire', 1, {})).toThrow(/klock\.acquire/);
+    expect(() => strict.measure('lock.acquire', 1, {})).toThrow(/lock\.acquire/);
   });
 
   it('go to the global provider that is registered when they are reported, even if that is later than the options', async () => {
@@ -315,6 +315,6 @@ describe('options', () => {
           },
         }),
     };
-    expect(() => otelTelemetry({ meterProvider: broken })).toThrow(/klock\.acquire\.duration.*quota/);
+    expect(() => otelTelemetry({ meterProvider: broken })).toThrow(/lock\.acquire\.duration.*quota/);
   });
 });
