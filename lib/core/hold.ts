@@ -81,6 +81,12 @@ export class Hold implements LeaseTenant {
   /** Computed now; past the deadline the loss happens in this call. */
   get held(): boolean {
     if (this.state !== 'held') return false;
+    // The lease is over, and its grants are being told one by one: this one's turn comes by being asked.
+    const { loss } = this.cohort.lease;
+    if (loss !== undefined) {
+      this.lose(loss, false);
+      return false;
+    }
     const { clock } = this.host;
     const [monoMs, wallMs] = [clock.monoMs(), clock.wallMs()];
     if (!this.cohort.isPast(monoMs, wallMs) && !this.isPastOwnEnd(monoMs, wallMs)) return true;

@@ -209,6 +209,16 @@ describe('loss', () => {
     expect(seen).toEqual([false]);
   });
 
+  it('[B-054] inside the loss listener of one lock its siblings on the lease say lost too, each told once', async () => {
+    const locks = [await klock.acquire('a'), await klock.acquire('b'), await klock.acquire('c')];
+    const seen: boolean[][] = [];
+    klock.on('lock.lost', () => seen.push(locks.map((lock) => lock.held || !lock.signal.aborted)));
+    driver.host.endLease(driver.lease as NonNullable<typeof driver.lease>, 'session-gone', 'SESSION_GONE');
+    expect(seen).toHaveLength(3);
+    expect(seen.flat()).not.toContain(true);
+    expect(losses).toHaveLength(3);
+  });
+
   it('[K-185] [K-187] a fixed local ttl ends the handle as expired, is not renewed, and gives the lock back', async () => {
     const lock = await klock.acquire('k', { localTtlMs: 400 });
     const other = await klock.acquire('other');
