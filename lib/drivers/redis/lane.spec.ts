@@ -99,11 +99,11 @@ describe('operations of one turn', () => {
     expect(link.last.keys).toEqual(['b', 'c']);
   });
 
-  it('beyond 500 go into a further call', async () => {
+  it('beyond 128 go into a further call', async () => {
     const { link, ask } = setUp();
-    for (let at = 0; at < 501; at++) void ask(`t${at}`);
+    for (let at = 0; at < 129; at++) void ask(`t${at}`);
     await settle();
-    expect(link.calls.map(({ keys }) => keys.length)).toEqual([500, 1]);
+    expect(link.calls.map(({ keys }) => keys.length)).toEqual([128, 1]);
   });
 
   it('[D11] beyond 20,000 that could not be sent are known not to have been', async () => {

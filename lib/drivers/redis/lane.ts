@@ -8,8 +8,11 @@ import type { CallHeader, CallListener } from './script-calls.js';
 import { SCRIPT_SHA1, SCRIPT_TEXT } from './script-text.js';
 import type { StoreTime } from './store-time.js';
 
-/** Operations in one script call at the most: Redis does nothing else meanwhile (design D2). */
-const MAX_OPERATIONS_PER_CALL = 500;
+/**
+ * Operations in one script call at the most: Redis does nothing else meanwhile. Not all that wait either: while it works
+ * on one call the next is made ready here.
+ */
+const MAX_OPERATIONS_PER_CALL = 128;
 /**
  * Calls under way per lane: few, so that under load what is asked meanwhile gathers into one call; more would only queue
  * in the client library, where nothing can be taken back.
