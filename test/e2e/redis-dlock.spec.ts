@@ -17,7 +17,8 @@ const pair = async (): Promise<[KlockInstance, KlockInstance]> => [await bed.ope
 const nameOf = (key: string): string => `lock:{${key}}`;
 const codeOf = async (promise: Promise<unknown>): Promise<string | undefined> => {
   const { error } = await timed(promise);
-  return isLockError(error) ? error.code : error === undefined ? undefined : String(error);
+  if (isLockError(error)) return error.code;
+  return error === undefined ? undefined : `no lock error: ${(error as Error).message}`;
 };
 const thrown = (run: () => unknown): unknown => {
   try {
@@ -51,7 +52,7 @@ describe('making a driver', () => {
       ['ttl', 1],
     ] as const) {
       const key = option.split('.')[0] as string;
-      expect(thrown(() => redisDriver(client, { [key]: value } as never))).toMatchObject({
+      expect(thrown(() => redisDriver(client, { [key]: value }))).toMatchObject({
         code: 'INVALID_OPTION',
         option,
       });
