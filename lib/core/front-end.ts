@@ -22,7 +22,6 @@ import {
   DEFAULT_GRACE_MS,
   checkKeyPrefix,
   checkDuration,
-  checkGrace,
   optionError,
   refuseUnknown,
   type AcquireOptions,
@@ -160,7 +159,8 @@ class FrontEnd implements Klock, Sections {
 
   async close(options: { readonly graceMs?: number } = {}): Promise<void> {
     refuseUnknown('close', options, ['graceMs']);
-    const graceMs = options.graceMs === undefined ? DEFAULT_GRACE_MS : checkGrace('graceMs', options.graceMs);
+    const graceMs =
+      options.graceMs === undefined ? DEFAULT_GRACE_MS : checkDuration('graceMs', options.graceMs);
     if (!this.isView) await this.instance.close(graceMs);
   }
 

@@ -53,7 +53,7 @@ export interface Klock extends AsyncDisposable {
   /**
    * Refuses new acquires, waits up to `graceMs` (10,000) for sections to end with their locks still renewed, then releases
    * what is held and closes the driver. Repeatable.
-   * @throws InvalidOptionError for a `graceMs` that is neither 0 nor a duration, and nothing else.
+   * @throws InvalidOptionError for a `graceMs` that is no duration, and nothing else.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }

@@ -96,11 +96,6 @@ export function checkWait(option: string, value: unknown): number {
   );
 }
 
-/** Returns a grace: a duration, or 0 for none. */
-export function checkGrace(option: string, value: unknown): number {
-  return value === 0 ? value : checkDuration(option, value);
-}
-
 export function checkBoolean(option: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
   throw optionError(option, 'true or false', value);

@@ -3,7 +3,7 @@ import type { InstanceOptions } from '../core/index.js';
 import {
   InvalidOptionError,
   checkBoolean,
-  checkGrace,
+  checkDuration,
   checkLabel,
   optionError,
   quote,
@@ -99,7 +99,7 @@ export function checkModuleOptions(source: string, options: unknown): CheckedOpt
   ]);
   return {
     name: given.name === undefined ? DEFAULT_INSTANCE : checkLabel('name', given.name),
-    graceMs: given.graceMs === undefined ? undefined : checkGrace('graceMs', given.graceMs),
+    graceMs: given.graceMs === undefined ? undefined : checkDuration('graceMs', given.graceMs),
     logLocks: given.logLocks === undefined ? false : checkBoolean('logLocks', given.logLocks),
     backend,
     backendOptions: pick(given, [backend, ...BACKENDS[backend].options]),
