@@ -76,7 +76,7 @@ it.each([true, false])(
         try {
           const lock = await clients[at % clients.length]!.acquire(key, { waitMs: 200 + random(2_000) });
           const entry = ledger.granted(key, lock);
-          if (random(4) === 0) await pause(random(10));
+          if (random(2) === 0) await pause(random(10));
           ledger.over(entry);
           void lock.release();
         } catch (error) {

@@ -349,12 +349,12 @@ describe('replicas', () => {
     const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(bed.server.port)] });
     try {
       while (!(await bed.admin.info('replication')).includes('state=online')) await pause(10);
-      const klock = await bed.open({ redis: { replicas: { min: 1, timeoutMs: 300 } } });
+      const klock = await bed.open({ redis: { replicas: { min: 1, timeoutMs: 1_500 } } });
       const key = bed.key();
       expect((await klock.acquire(key)).held).toBe(true);
       replica.pause();
       const other = bed.key();
-      const { error } = await timed(klock.acquire(other, { waitMs: 2_000 }));
+      const { error } = await timed(klock.acquire(other, { waitMs: 5_000 }));
       expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', storeCode: 'NOT_REPLICATED' });
       await pause(50);
       expect(await bed.admin.exists(nameOf(other))).toBe(0);

@@ -59,7 +59,7 @@ async function setUp(): Promise<Rig> {
     calls,
     acquaintance: new Acquaintance(calls, host, options),
     waiting,
-    background: new Background(),
+    background: new Background(() => undefined),
     aborts: new AbortWatch(),
     unsettled: new Set(),
     grants: new Map<string, RedisGrant>(),

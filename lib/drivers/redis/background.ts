@@ -5,6 +5,10 @@ const MAX_TASKS = 20_000;
 export class Background {
   private readonly tasks = new Set<Promise<unknown>>();
   private stopped = false;
+  private overflowing = false;
+
+  /** @param overflowed told once each time the bound is hit. */
+  constructor(private readonly overflowed: (limit: number) => void) {}
 
   /** Tasks not done. */
   get size(): number {
@@ -17,7 +21,12 @@ export class Background {
   }
 
   run(task: () => Promise<unknown>): void {
-    if (this.tasks.size >= MAX_TASKS) return;
+    if (this.tasks.size >= MAX_TASKS) {
+      if (!this.overflowing) this.overflowed(MAX_TASKS);
+      this.overflowing = true;
+      return;
+    }
+    this.overflowing = false;
     const running = task().catch(() => undefined);
     this.tasks.add(running);
     void running.finally(() => this.tasks.delete(running));

@@ -1,5 +1,6 @@
 import { FakeClock } from '../../core/index.js';
 import { AbortWatch } from './abort-watch.js';
+import { Background } from './background.js';
 import { FakeLink } from './fake-link.spec-support.js';
 import { treeName } from './key-names.js';
 import { refusal } from './refusal.js';
@@ -165,5 +166,26 @@ describe('AbortWatch', () => {
     controller.abort();
     watch.off(signal, a);
     expect(told).toEqual(['a', 'c']);
+  });
+});
+
+describe('Background', () => {
+  it('[D11] begins no more than 20,000 tasks and tells once when it is full', async () => {
+    const full: number[] = [];
+    const background = new Background((limit) => void full.push(limit));
+    const ends: (() => void)[] = [];
+    for (let task = 0; task < 20_002; task++)
+      background.run(() => new Promise<void>((resolve) => ends.push(resolve)));
+    expect([background.size, full]).toEqual([20_000, [20_000]]);
+    for (const end of ends) end();
+    await background.done();
+    expect(background.size).toBe(0);
+  });
+
+  it('survives a task that fails', async () => {
+    const background = new Background(() => undefined);
+    background.run(() => Promise.reject(new Error('mine')));
+    await background.done();
+    expect(background.size).toBe(0);
   });
 });

@@ -97,7 +97,10 @@ export class RedisDriver implements LockDriver {
       calls,
       acquaintance: new Acquaintance(calls, host, this.options),
       waiting,
-      background: new Background(),
+      background: new Background((limit) => {
+        const text = `${limit} locks wait to be given back to Redis: further ones are left to their expiry`;
+        host.warn('REDIS_GIVE_BACK_FULL', text);
+      }),
       aborts: new AbortWatch(),
       unsettled: new Set(),
       grants: new Map(),
