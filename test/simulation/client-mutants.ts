@@ -8,7 +8,7 @@ import { Cohort } from '../../lib/core/lease.js';
 import { LeaseKeeper } from '../../lib/core/lease-keeper.js';
 import { SharedGrant } from '../../lib/drivers/kit/shared-grant.js';
 import { ReleaseAttempts } from '../../lib/session/index.js';
-import { SimClock } from '../../lib/testing/simulation/index.js';
+import { SimClock, type Fault, type Plan } from '../../lib/testing/simulation/index.js';
 import { channel, sixCalls, type Mutant, type Patch } from './mutant.js';
 
 const noMargin = (patch: Patch): void => patch(Instance.prototype, 'marginOf', () => 0);
@@ -20,6 +20,17 @@ function fromReply(patch: Patch): void {
   patch<{ host: { clock: Clock } }>(LeaseKeeper.prototype, 'read', (read, [lease, , reply], { host }) =>
     read(lease, host.clock.now(), reply),
   );
+}
+
+/** Connections fall silent, again and again: what was sent on them is gone. */
+function swallowed(plan: Plan): Plan {
+  const faults: Fault[] = [];
+  for (let atMs = plan.ttlMs; atMs < plan.calmFromMs; atMs += 0.8 * plan.ttlMs) {
+    for (const at of plan.clients.keys())
+      faults.push({ what: 'reset', who: `c${at + 1}`, quiet: true, atMs: atMs + 0.15 * at * plan.ttlMs });
+  }
+  const noise = { ...plan.noise, slow: 0 };
+  return sixCalls({ ...plan, noise, faults: faults.sort((a, b) => a.atMs - b.atMs) });
 }
 
 /** What a client can get wrong. */
@@ -121,7 +132,7 @@ export const clientMutants: readonly Mutant[] = [
     from: 'WK-12',
     shownBy: ['I7'],
     budget: 200,
-    adjust: (plan) => sixCalls({ ...plan, noise: { ...plan.noise, slow: 0.2, slowMs: plan.ttlMs } }),
+    adjust: swallowed,
     install: (patch) => patch(ReleaseAttempts.prototype, 'ended', () => ({ next: 'lost' })),
   },
   {

@@ -219,7 +219,18 @@ function drawFaults(
     }
   }
   // Nothing that lasts reaches into the calm.
-  return faults.map((fault) => within(fault, untilMs)).sort((a, b) => a.atMs - b.atMs);
+  return promised(faults.map((fault) => within(fault, untilMs))).sort((a, b) => a.atMs - b.atMs);
+}
+
+/**
+ * A machine that sleeps while somebody sets its wall clock back has no clock left that tells the truth; only the fence
+ * guards there. So a machine that sleeps has its clock set forward only.
+ */
+function promised(faults: readonly Fault[]): Fault[] {
+  const sleepers = new Set(faults.map((fault) => (fault.what === 'suspend' ? fault.who : undefined)));
+  return faults.map((fault) =>
+    fault.what === 'step-wall' && sleepers.has(fault.who) ? { ...fault, byMs: Math.abs(fault.byMs) } : fault,
+  );
 }
 
 function drawFault(
