@@ -6,7 +6,7 @@ import { pause, timed, within } from './waiting.js';
 /** Who may hold what at the same time, and in which order. */
 export const exclusionCases: readonly ContractCase[] = [
   {
-    title: '[L-01] [D-01] grants a free key and frees it on release',
+    title: '[L-01] [H-01] [H-09] grants a free key and frees it on release',
     async run(clients) {
       const klock = await clients.client();
       const key = clients.key();
@@ -19,7 +19,7 @@ export const exclusionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[L-02] tryAcquire of a key another client holds answers undefined at once',
+    title: '[L-02] [H-05] tryAcquire of a key another client holds answers undefined at once',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -40,7 +40,7 @@ export const exclusionCases: readonly ContractCase[] = [
   },
   {
     title:
-      '[B-003] every grant has a token of its own, 128 bits that are neither pid nor client name nor key',
+      '[B-003] [H-02] every grant has a token of its own, 128 bits that are neither pid nor client name nor key',
     async run(clients) {
       const klock = await clients.client({ clientName: 'worker-1' });
       const key = clients.key();
@@ -122,7 +122,7 @@ export const exclusionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[B-009] keys that join to the same text are different locks',
+    title: '[B-009] [B-053] [D-56] keys that join to the same text are different locks',
     async run(clients) {
       const klock = await clients.client();
       const base = clients.key();
@@ -148,7 +148,8 @@ export const exclusionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[D-08] fifty workers of five clients never overlap in a section and all get their turn',
+    title:
+      '[D-20] [D-52] [I1] fifty workers of five clients never overlap in a section and all get their turn',
     async run(clients) {
       const instances = await Promise.all(Array.from({ length: 5 }, () => clients.client()));
       const key = clients.key();
@@ -170,7 +171,8 @@ export const exclusionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[K-150] a wait ends with LockTimeoutError after waitMs, neither early nor much later',
+    title:
+      '[K-150] [H-03] [D-21] a wait ends with LockTimeoutError after waitMs, neither early nor much later',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();

@@ -41,7 +41,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[B-059] [L-30] a held lock is renewed far past its ttl',
+    title: '[B-059] [D-23] a held lock is renewed far past its ttl',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -53,7 +53,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[B-002] [I9] [D-22] a late release answers lost and leaves the next holder alone',
+    title: '[B-002] [I9] [L-12] [D-25] [D-51] a late release answers lost and leaves the next holder alone',
     async run(clients) {
       const [a, b, c] = [await clients.client(), await clients.client(), await clients.client()];
       const key = clients.key();
@@ -68,7 +68,7 @@ export const leaseCases: readonly ContractCase[] = [
   },
   {
     title:
-      '[B-006] [I10] a lock that is not renewed is lost by its own deadline: once, by signal, done and event, and before anyone else is granted',
+      '[H-07] [L-13] [D-27] [I10] a lock that is not renewed is lost by its own deadline: once, by signal, done and event, and before anyone else is granted',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -135,7 +135,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[L-41] [H-13] extend moves the end of the lease to now + ttl',
+    title: '[H-13] extend moves the end of the lease to now + ttl',
     async run(clients) {
       const { ttlMs } = clients.harness;
       const klock = await clients.client({ renewEveryMs: Math.floor(ttlMs * 0.8) });
@@ -149,7 +149,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[H-07] [D-28] releaseToken frees by token, refuses a wrong one, and says when nobody holds',
+    title: '[H-10] [H-12] releaseToken frees by token, refuses a wrong one, and says when nobody holds',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -168,7 +168,7 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[H-14] isLocked and inspect say who holds, with the fence, and free when nobody does',
+    title: '[H-17] isLocked and inspect say who holds, with the fence, and free when nobody does',
     needs: ({ inspect }) => inspect === 'all',
     async run(clients) {
       const [a, b] = [await clients.client({ clientName: 'orders-api' }), await clients.client()];

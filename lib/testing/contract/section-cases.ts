@@ -6,7 +6,7 @@ import { pause, timed, within } from './waiting.js';
 /** `withLock`, reentry, cancellation, bad input. */
 export const sectionCases: readonly ContractCase[] = [
   {
-    title: '[H-09] withLock holds for the section, returns its result and frees the key after it',
+    title: '[H-18] [H-19] withLock holds for the section, returns its result and frees the key after it',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -25,7 +25,7 @@ export const sectionCases: readonly ContractCase[] = [
   },
   {
     title:
-      '[H-10] [B-079] an error of the section passes through as the very same value and the key is free at once',
+      '[H-19] [B-079] an error of the section passes through as the very same value and the key is free at once',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -47,7 +47,7 @@ export const sectionCases: readonly ContractCase[] = [
   },
   {
     title:
-      '[B-014] [WH-01] a section that outlives its lock rejects with LockLostError and its result attached',
+      '[B-014] [H-21] [WH-01] a section that outlives its lock rejects with LockLostError and its result attached',
     async run(clients) {
       const klock = await clients.client();
       const { error } = await timed(
@@ -148,7 +148,7 @@ export const sectionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[B-020] a release by a section whose signal was aborted meanwhile still happens',
+    title: '[H-22] [B-025] a release by a section whose signal was aborted meanwhile still happens',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
@@ -207,7 +207,7 @@ export const sectionCases: readonly ContractCase[] = [
     },
   },
   {
-    title: '[H-27] holdUntil keeps the lock until its work settles although the section has ended',
+    title: 'holdUntil keeps the lock until its work settles although the section has ended',
     async run(clients) {
       const [a, b] = [await clients.client(), await clients.client()];
       const key = clients.key();
