@@ -122,7 +122,9 @@ function jest({ project, args, limitMs }, countsFile) {
       if (countedAt === undefined && existsSync(countsFile)) countedAt = Date.now();
       if (countedAt !== undefined && Date.now() - countedAt > EXIT_AFTER_COUNTS_MS) {
         // Told, not counted: every test had its verdict, and something they left open is a flaw of a test, not of klock.
-        console.log(`warning: project ${project}: all tests had ended, yet something left open kept it alive`);
+        console.log(
+          `warning: project ${project}: all tests had ended, yet something left open kept it alive`,
+        );
         end(undefined);
       }
     }, 250);
