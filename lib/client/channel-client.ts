@@ -5,7 +5,6 @@ import {
   ClosedError,
   InvalidOptionError,
   leaseLadder,
-  optionError,
   rungFor,
   type DefiniteRelease,
   type DriverAcquire,
@@ -17,6 +16,7 @@ import {
   type LockReport,
   type RenewReply,
 } from '../core/index.js';
+import { checkSessionLease, sessionLeaseFor } from './session-lease.js';
 import { AUTHORIZATION } from '../rpc/index.js';
 import {
   endByWatch,
@@ -80,7 +80,7 @@ export class ChannelClient implements StoreClient {
     private readonly host: DriverHost,
   ) {
     const { clock, random, settings } = host;
-    this.checkLease();
+    checkSessionLease(this.options, this.host.settings.ttlMs);
     setMaxListeners(0, this.waitsEnd.signal);
     this.ladder = leaseLadder(settings.ttlMs);
     this.background = new Background((cause) =>
@@ -271,25 +271,28 @@ export class ChannelClient implements StoreClient {
   }
 
   private makeSlot(rungMs: number): SessionSlot {
-    const slot: SessionSlot = new SessionSlot(this.leaseFor(rungMs), {
-      driverHost: this.host,
-      service: {
-        createSession: async (leaseMs) => {
-          const outcome = await this.opener.createSession(leaseMs);
-          if (outcome.kind === 'failed' && outcome.status === 'UNIMPLEMENTED') this.speech = 'six-calls';
-          return outcome;
+    const slot: SessionSlot = new SessionSlot(
+      sessionLeaseFor(this.options, this.host.settings.ttlMs, rungMs),
+      {
+        driverHost: this.host,
+        service: {
+          createSession: async (leaseMs) => {
+            const outcome = await this.opener.createSession(leaseMs);
+            if (outcome.kind === 'failed' && outcome.status === 'UNIMPLEMENTED') this.speech = 'six-calls';
+            return outcome;
+          },
         },
+        idleSessionMs: this.options.idleSessionMs,
+        opened: (session) => this.opened(session),
+        metServer: (serverId) => this.metServer(serverId),
+        otherProtocol: () => this.endAll(PROTOCOL_END),
+        closeRemote: (session) => {
+          this.opener.discard(session.sessionId);
+          this.background.add(this.remoteCloses.close(session));
+        },
+        background: (work) => this.background.add(work),
       },
-      idleSessionMs: this.options.idleSessionMs,
-      opened: (session) => this.opened(session),
-      metServer: (serverId) => this.metServer(serverId),
-      otherProtocol: () => this.endAll(PROTOCOL_END),
-      closeRemote: (session) => {
-        this.opener.discard(session.sessionId);
-        this.background.add(this.remoteCloses.close(session));
-      },
-      background: (work) => this.background.add(work),
-    });
+    );
     this.slots.set(rungMs, slot);
     return slot;
   }
@@ -308,19 +311,6 @@ export class ChannelClient implements StoreClient {
   private slotOf(session: LiveSession): SessionSlot | undefined {
     for (const slot of this.slots.values()) if (slot.current === session) return slot;
     return undefined;
-  }
-
-  private leaseFor(rungMs: number): number {
-    const { sessionLeaseMs, leaseBufferMs } = this.options;
-    if (rungMs === this.host.settings.ttlMs && sessionLeaseMs !== undefined) return sessionLeaseMs;
-    return rungMs + leaseBufferMs;
-  }
-
-  private checkLease(): void {
-    const { sessionLeaseMs } = this.options;
-    const { ttlMs } = this.host.settings;
-    if (sessionLeaseMs === undefined || sessionLeaseMs >= ttlMs) return;
-    throw optionError('sessionLeaseMs', `at least ttlMs, which is ${ttlMs}`, sessionLeaseMs);
   }
 
   private metServer(serverId: string): void {

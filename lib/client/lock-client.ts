@@ -2,7 +2,6 @@ import { Metadata } from '@grpc/grpc-js';
 import {
   ClosedError,
   leaseLadder,
-  optionError,
   rungFor,
   type DefiniteRelease,
   type DriverAcquire,
@@ -32,6 +31,7 @@ import { LockService } from './lock-service.js';
 import { pause } from './pause.js';
 import { releaseToken } from './release-call.js';
 import { RemoteCloses } from './remote-close.js';
+import { checkSessionLease, sessionLeaseFor } from './session-lease.js';
 import { SessionSlot } from './session-slot.js';
 import { SessionWatch } from './session-watch.js';
 
@@ -67,7 +67,7 @@ export class LockClient {
     private readonly shared?: SharedParts,
   ) {
     const { clock, random, settings } = host;
-    this.checkLease();
+    checkSessionLease(this.options, this.host.settings.ttlMs);
     this.ladder = leaseLadder(settings.ttlMs);
     this.background = new Background((cause) =>
       host.warn('INTERNAL', 'a background task of the client failed', cause),
@@ -223,32 +223,21 @@ export class LockClient {
   private slotFor(rungMs: number): SessionSlot {
     const known = this.slots.get(rungMs);
     if (known !== undefined) return known;
-    const slot: SessionSlot = new SessionSlot(this.leaseFor(rungMs), {
-      driverHost: this.host,
-      service: this.service,
-      idleSessionMs: this.options.idleSessionMs,
-      opened: (session) => this.watch(slot, session),
-      metServer: (serverId) => this.metServer(serverId),
-      otherProtocol: () => this.endAll(PROTOCOL_END),
-      closeRemote: (session) => this.background.add(this.remoteCloses.close(session)),
-      background: (work) => this.background.add(work),
-    });
+    const slot: SessionSlot = new SessionSlot(
+      sessionLeaseFor(this.options, this.host.settings.ttlMs, rungMs),
+      {
+        driverHost: this.host,
+        service: this.service,
+        idleSessionMs: this.options.idleSessionMs,
+        opened: (session) => this.watch(slot, session),
+        metServer: (serverId) => this.metServer(serverId),
+        otherProtocol: () => this.endAll(PROTOCOL_END),
+        closeRemote: (session) => this.background.add(this.remoteCloses.close(session)),
+        background: (work) => this.background.add(work),
+      },
+    );
     this.slots.set(rungMs, slot);
     return slot;
-  }
-
-  /** The lease asked of the server for a rung of the ladder. */
-  private leaseFor(rungMs: number): number {
-    const { sessionLeaseMs, leaseBufferMs } = this.options;
-    if (rungMs === this.host.settings.ttlMs && sessionLeaseMs !== undefined) return sessionLeaseMs;
-    return rungMs + leaseBufferMs;
-  }
-
-  private checkLease(): void {
-    const { sessionLeaseMs } = this.options;
-    const { ttlMs } = this.host.settings;
-    if (sessionLeaseMs === undefined || sessionLeaseMs >= ttlMs) return;
-    throw optionError('sessionLeaseMs', `at least ttlMs, which is ${ttlMs}`, sessionLeaseMs);
   }
 
   private watch(slot: SessionSlot, session: LiveSession): void {
