@@ -44,7 +44,10 @@ export class FakeClock implements Clock {
     return { cancel: () => void this.pending.delete(timer) };
   }
 
-  /** Moves both clocks and fires every timer that becomes due, in order, letting promises settle around each. */
+  /**
+   * Moves both clocks and fires every timer that becomes due, in order, letting promises settle around each.
+   * Of several under way at once each ends where it was bound for, or further on: the monotonic clock never goes back.
+   */
   async advance(ms: number): Promise<void> {
     const end = this.mono + ms;
     await settle();
@@ -88,8 +91,9 @@ export class FakeClock implements Clock {
   }
 
   private moveTo(monoMs: number): void {
-    this.wall += monoMs - this.mono;
-    this.mono = monoMs;
+    const passedMs = Math.max(0, monoMs - this.mono);
+    this.wall += passedMs;
+    this.mono += passedMs;
   }
 }
 
