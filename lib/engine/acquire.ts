@@ -18,7 +18,12 @@ export function acquire(state: EngineState, command: Acquire): AcquireAnswer {
   // A grant that was made before the drain is still told to whoever asks for it again: it is no new one.
   if (state.draining && live?.stage !== 'held') return refused({ why: 'draining' });
   if (session === undefined) return refused(state.sessions.missing(command.sessionId, state.nowMs));
-  if (live !== undefined) return repeat(state, live, command);
+  if (live !== undefined) {
+    // A detached request is a memory of its place; for another key its id is as free as after any refusal (K-075).
+    if (live.stage !== 'out' || live.isFor(command.key)) return repeat(state, live, command);
+    state.leaveLine(live, BUSY);
+    session.requests.live.delete(live.id);
+  }
   const finished = session.requests.finished.get(command.requestId, state.nowMs);
   if (finished !== undefined) return refused(finished === 'was-granted-now-released' ? CONFLICT : CANCELLED);
   return first(state, session, command);

@@ -50,6 +50,21 @@ describe('TwoLevelLock', () => {
     expect(locks.size).toEqual({ held: 0, waiting: 0 });
   });
 
+  it('[K-022] [K-016] refuses a signal that is none, by name and value, and leaves nothing in line', async () => {
+    const locks = new TwoLevelLock();
+    const unlock = await locks.acquire('t');
+    for (const signal of [1_000, null, {}, new AbortController()]) {
+      await expect(locks.acquire('t', signal as AbortSignal)).rejects.toMatchObject({
+        code: 'INVALID_OPTION',
+        option: 'signal',
+        value: signal,
+      });
+    }
+    expect(locks.size).toEqual({ held: 1, waiting: 0 });
+    unlock();
+    expect(locks.size).toEqual({ held: 0, waiting: 0 });
+  });
+
   it('[K-014] a signal that ends after the grant takes nothing back', async () => {
     const locks = new TwoLevelLock();
     const first = await locks.acquire('t');

@@ -1,4 +1,4 @@
-import { abortedError, onAbort, parseKey, type KeyInput } from '../core/index.js';
+import { abortedError, checkSignal, onAbort, parseKey, type KeyInput } from '../core/index.js';
 import { LockTable, type LockTableOptions } from './lock-table.js';
 import { TableEntry } from './table-entry.js';
 
@@ -35,11 +35,12 @@ export class TwoLevelLock {
 
   /**
    * Waits for a key.
-   * @throws InvalidKeyError; LockAbortedError once `signal` aborts, its `cause` the signal's reason.
+   * @throws InvalidKeyError; InvalidOptionError for a `signal` that is none; LockAbortedError once `signal` aborts, its `cause` the signal's reason.
    */
   acquire(key: KeyInput, signal?: AbortSignal): Promise<Unlock> {
     return new Promise((resolve, reject) => {
       const parsed = parseKey(key);
+      if (signal !== undefined) checkSignal('signal', signal);
       if (signal?.aborted) throw abortedError(parsed, signal.reason);
       const entry = new PromisedEntry(parsed);
       if (this.table.acquire(entry)) {

@@ -159,6 +159,22 @@ describe('locks over the wire', () => {
     expect((await client.acquire({ sessionId: two, requestId: 'r' })).error).toBeUndefined();
   });
 
+  it('[K-075] the id of a request that failed a moment ago may ask for another key, and the first key again', async () => {
+    const { token } = await client.acquire({ sessionId: one });
+    const ask = async (p1?: string) => {
+      const asked = client.acquire({ sessionId: two, requestId: 'r', timeoutMs: 10n, ...(p1 && { p1 }) });
+      await client.heartbeat(two);
+      await at.clock.advance(10);
+      return await asked;
+    };
+    expect((await ask()).error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const other = await ask('another');
+    expect(other.error).toBeUndefined();
+    expect((await ask()).error).toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+    expect(at.server.stats).toMatchObject({ locks: 2, waiters: 0, detached: 0 });
+    await client.release({ sessionId: one, token });
+  });
+
   it('[K-066] [K-075] an attempt that follows within a second keeps its place before whoever came later', async () => {
     const { token } = await client.acquire({ sessionId: one });
     const first = client.acquire({ sessionId: two, requestId: 'early', timeoutMs: 100n });
