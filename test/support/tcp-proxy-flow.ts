@@ -28,6 +28,7 @@ export class ProxyFlow {
   private lastDueAt = 0;
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
+  private stranded = false;
 
   constructor(
     private readonly from: Socket,
@@ -54,6 +55,19 @@ export class ProxyFlow {
     }
   }
 
+  /** From now on nothing passes, whatever the weather; what comes is kept. */
+  strand(): void {
+    this.stranded = true;
+  }
+
+  /** Passes on what {@link strand} kept; how many bytes that is. */
+  deliver(): number {
+    const bytes = this.waitingBytes;
+    this.stranded = false;
+    this.pump();
+    return bytes;
+  }
+
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -61,7 +75,7 @@ export class ProxyFlow {
   }
 
   private held(): boolean {
-    return this.stopped || this.conditions.silent !== undefined || this.to.writableNeedDrain;
+    return this.stopped || this.stranded || this.conditions.silent !== undefined || this.to.writableNeedDrain;
   }
 
   private take(what: Item['what']): void {
@@ -88,6 +102,7 @@ export class ProxyFlow {
   }
 
   private pass(what: Item['what']): void {
+    if (this.to.destroyed) return;
     if (what === 'end') this.to.end();
     else if (what === 'reset') this.to.resetAndDestroy();
     else {

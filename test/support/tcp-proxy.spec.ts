@@ -46,6 +46,8 @@ describe('the TCP proxy of the tests', () => {
     });
   }
 
+  const closed = (socket: Socket): Promise<unknown> =>
+    new Promise((resolve) => socket.once('close', resolve));
   const quiet = (ms: number): Promise<string> => new Promise((r) => setTimeout(() => r('silence'), ms));
 
   it('passes bytes unchanged and counts the open connections', async () => {
@@ -154,5 +156,27 @@ describe('the TCP proxy of the tests', () => {
     await proxy.accept();
     expect(proxy.port).toBe(port);
     expect(await ask(await connect(), 'back')).toBe('back');
+  });
+
+  it('a stranded connection is broken for the client, while the server still gets what was sent, late', async () => {
+    const old = await connect();
+    expect(await ask(old, 'warm')).toBe('warm');
+    const [atServer] = [sockets.at(-1) as Socket];
+    const got: string[] = [];
+    atServer.on('data', (chunk: Buffer) => got.push(chunk.toString()));
+    const stranded = proxy.strand();
+    const broken = closed(old);
+    old.write('late');
+    await quiet(50);
+    stranded.breakOff();
+    await broken;
+    const fresh = await connect();
+    expect(await ask(fresh, 'new')).toBe('new');
+    expect([got, stranded.deliver()]).toEqual([[], 4]);
+    await once(atServer, 'data');
+    expect(got).toEqual(['late']);
+    const gone = closed(atServer);
+    stranded.end();
+    await gone;
   });
 });

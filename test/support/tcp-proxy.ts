@@ -26,6 +26,16 @@ interface Pair {
   readonly down: ProxyFlow;
 }
 
+/** Connections that were cut off from everything, while new ones work. */
+export interface Stranded {
+  /** The client's side is reset: it learns at once, the server does not. */
+  breakOff(): void;
+  /** What the client had sent arrives now, late, and what it sends from now on; how many bytes were waiting. */
+  deliver(): number;
+  /** Resets what is left. */
+  end(): void;
+}
+
 const CLEAR: Required<Weather> = { latencyMs: 0, jitterMs: 0, bytesPerSecond: Infinity, closeDelayMs: 0 };
 
 /**
@@ -86,6 +96,21 @@ export class TcpProxy {
   /** Resets (RST) every open connection on both sides; new ones may come. */
   reset(): void {
     for (const pair of this.pairs) reset(pair);
+  }
+
+  /** Nothing passes any more on the connections open now, both ways; those made later are not concerned. */
+  strand(): Stranded {
+    const pairs = [...this.pairs].filter(({ client }) => !client.destroyed);
+    for (const { up, down } of pairs) for (const flow of [up, down]) flow.strand();
+    return {
+      breakOff: () => {
+        for (const { client } of pairs) client.resetAndDestroy();
+      },
+      deliver: () => pairs.reduce((bytes, { up }) => bytes + up.deliver(), 0),
+      end: () => {
+        for (const pair of pairs) reset(pair);
+      },
+    };
   }
 
   /** Closes the port: connecting is refused. Open connections stay. */
