@@ -296,6 +296,29 @@ describe('[B-047] a server that refuses', () => {
     expect(busy.error).toMatchObject({ code: 'LOCK_TIMEOUT', retryable: true });
   });
 
+  it('[L-22] [D-50] [I10] without memory what is held is renewed and given back: a full Redis costs nobody a lock', async () => {
+    const klock = await bed.open({ ttlMs: 900, handover: false });
+    const keys = [bed.key(), bed.key(), bed.key()] as const;
+    const [lock, below, other] = [
+      await klock.acquire(keys[0]),
+      await klock.acquire([keys[1], 'x']),
+      await klock.acquire(keys[2]),
+    ];
+    const isLost = new Promise((resolve) => klock.on('lock.lost', () => resolve(true)));
+    await bed.admin.config('SET', 'maxmemory', '1');
+    try {
+      expect(await Promise.race([isLost, pause(2_000)])).toBeUndefined();
+      expect([lock.held, below.held, other.held]).toEqual([true, true, true]);
+      await lock.extend(1_500);
+      expect(await lock.release()).toBe('released');
+      expect(await below.release()).toBe('released');
+      await other.release();
+      expect(await bed.admin.exists(...keys.slice(0, 3).map(nameOf))).toBe(0);
+    } finally {
+      await bed.admin.config('SET', 'maxmemory', '0');
+    }
+  });
+
   it('being a replica, or evicting keys, unless a warning is enough', async () => {
     const replica = await RedisBed.start({ args: ['--replicaof', '127.0.0.1', String(bed.server.port)] });
     try {

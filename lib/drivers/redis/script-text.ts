@@ -1,7 +1,7 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = 'ae421b4f463747eec210f4962521a58c863506ac';
+export const SCRIPT_SHA1 = 'aa7c36418db7e2ec807ff59a7ded823ce79902b6';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -267,6 +267,7 @@ local function release(tree, l2, words)
     if keepMs > 0 then
       local held = parts(text)
       held.token, held.id = 'kept:' .. token, ''
+      redis.call('PEXPIREAT', lock, nowMs + keepMs)
       write(lock, held, nowMs + keepMs)
       if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
       return { 'released' }
@@ -294,6 +295,7 @@ local function renew(tree, l2, words)
   local left = ttl
   if mode == 'most' and lock.left > ttl then left = lock.left end
   if n ~= '0' then lock.n = n end
+  redis.call('PEXPIREAT', name, nowMs + left)
   write(name, lock, nowMs + left)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + left) end
   return { 'renewed', tostring(left) }

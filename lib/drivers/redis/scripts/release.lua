@@ -20,6 +20,8 @@ local function release(tree, l2, words)
     if keepMs > 0 then
       local held = parts(text)
       held.token, held.id = 'kept:' .. token, ''
+      -- As for a renewal: let through without memory.
+      redis.call('PEXPIREAT', lock, nowMs + keepMs)
       write(lock, held, nowMs + keepMs)
       if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
       return { 'released' }
