@@ -35,14 +35,16 @@ const NAMES = [
 /** The settings with their defaults; what is wrong goes to `problems`. */
 export function resolveLogSettings(settings: LogSettings, problems: Problems): Required<LogSettings> {
   problems.unknown('log', settings, NAMES);
+  const { level = 'info', format = 'json', output = 'stdout', console = true } = settings;
+  const { maxSizeMb = 100, maxBackups = 10, maxAgeDays = 30, compress = true } = settings;
   return {
-    level: problems.oneOf('log.level', settings.level ?? 'info', LOG_LEVELS),
-    format: problems.oneOf('log.format', settings.format ?? 'json', LOG_FORMATS),
-    output: problems.text('log.output', settings.output ?? 'stdout'),
-    console: problems.boolean('log.console', settings.console ?? true),
-    maxSizeMb: problems.integer('log.maxSizeMb', settings.maxSizeMb ?? 100, 1),
-    maxBackups: problems.integer('log.maxBackups', settings.maxBackups ?? 10, 0),
-    maxAgeDays: problems.integer('log.maxAgeDays', settings.maxAgeDays ?? 30, 0),
-    compress: problems.boolean('log.compress', settings.compress ?? true),
+    level: problems.oneOf('log.level', level, LOG_LEVELS),
+    format: problems.oneOf('log.format', format, LOG_FORMATS),
+    output: problems.text('log.output', output),
+    console: problems.boolean('log.console', console),
+    maxSizeMb: problems.integer('log.maxSizeMb', maxSizeMb, 1),
+    maxBackups: problems.integer('log.maxBackups', maxBackups, 0),
+    maxAgeDays: problems.integer('log.maxAgeDays', maxAgeDays, 0),
+    compress: problems.boolean('log.compress', compress),
   };
 }

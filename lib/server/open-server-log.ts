@@ -1,4 +1,4 @@
-import type { Clock } from '../core/index.js';
+import { type Clock, optionError } from '../core/index.js';
 import { LogOutput } from './log-output.js';
 import { type LogSettings, resolveLogSettings } from './log-settings.js';
 import { Problems } from './problems.js';
@@ -23,7 +23,10 @@ export async function openServerLog(
 
 /** Checks the settings of the built-in log; a log of the caller's own needs none. @throws InvalidOptionError */
 export function checkLog(wanted: ServerLog | LogSettings | undefined): void {
-  if (wanted !== undefined && !isServerLog(wanted)) checkLogSettings(wanted);
+  if (wanted === undefined) return;
+  if (typeof wanted !== 'object' || wanted === null)
+    throw optionError('log', 'a log or the settings of the built-in one', wanted);
+  if (!isServerLog(wanted)) checkLogSettings(wanted);
 }
 
 function checkLogSettings(settings: LogSettings): Required<LogSettings> {

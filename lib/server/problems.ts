@@ -7,12 +7,17 @@ export class Problems {
   /** @param nameOf what people call a setting: the variable it came from, say. */
   constructor(private readonly nameOf: (option: string) => string = (option) => option) {}
 
+  /** What people call a setting. */
+  name(option: string): string {
+    return this.nameOf(option);
+  }
+
   get count(): number {
     return this.found.length;
   }
 
   add(option: string, rule: string, value: unknown): void {
-    const name = this.nameOf(option);
+    const name = this.name(option);
     this.found.push({ option: name, value, text: `${name} must be ${rule}, got ${quote(value)}` });
   }
 

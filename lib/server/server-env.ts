@@ -1,7 +1,7 @@
 import { type LogSettings, resolveLogSettings } from './log-settings.js';
 import { Problems } from './problems.js';
 import { resolveServerOptions } from './server-settings.js';
-import type { ServerOptions } from './server-options.js';
+import type { RateLimit, ServerOptions } from './server-options.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Reader = (text: string) => unknown;
@@ -56,10 +56,11 @@ export function serverOptionsFromEnv(env: Environment): ServerOptions {
     if (text === undefined || (text === '' && !EMPTY_IS_WRONG.has(variable))) continue;
     put(options, option.split('.'), read(text));
   }
-  if (env.LOCK_SERVER_RATE_LIMIT_RPS?.trim().toLowerCase() === 'off') options.rateLimit = false;
   options.production = env.NODE_ENV === 'production';
-  check(options);
-  return options;
+  if (env.LOCK_SERVER_RATE_LIMIT_RPS?.trim().toLowerCase() !== 'off') return check(options);
+  // A wrong burst is told although it has no effect.
+  check({ ...options, rateLimit: { ...(options.rateLimit as RateLimit), rps: 0 } });
+  return { ...options, rateLimit: false };
 }
 
 function put(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
@@ -68,9 +69,10 @@ function put(target: Record<string, unknown>, path: readonly string[], value: un
   else put((target[name] ??= {}) as Record<string, unknown>, rest, value);
 }
 
-function check(options: ServerOptions & { readonly log: LogSettings }): void {
+function check(options: ServerOptions & { readonly log: LogSettings }): ServerOptions {
   const variableOf = new Map(VARIABLES.map(([variable, option]) => [option, variable]));
   const problems = new Problems((option) => variableOf.get(option) ?? option);
   resolveLogSettings(options.log, problems);
   resolveServerOptions(options, problems);
+  return options;
 }

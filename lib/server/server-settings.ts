@@ -1,9 +1,12 @@
 import {
+  type Clock,
   MAX_DURATION_MS,
   MAX_LOCKS_PER_SESSION,
   MAX_SESSIONS,
   MAX_WAITERS,
   MAX_WAITERS_PER_KEY,
+  optionError,
+  type Random,
 } from '../core/index.js';
 import { type BindAddress, isLoopback, parseBindAddress } from './bind-address.js';
 import { Problems } from './problems.js';
@@ -38,6 +41,13 @@ const NAMES = [
 ];
 const DEFAULT_ENTRIES = 65_536;
 const ANY = -MAX_DURATION_MS;
+const BOUNDS = {
+  maxSessions: MAX_SESSIONS,
+  maxWaiters: MAX_WAITERS,
+  maxWaitersPerKey: MAX_WAITERS_PER_KEY,
+  maxLocksPerSession: MAX_LOCKS_PER_SESSION,
+  maxConnections: MAX_CONNECTIONS,
+};
 
 /**
  * Checks options and fills in defaults.
@@ -45,21 +55,25 @@ const ANY = -MAX_DURATION_MS;
  * @throws InvalidOptionError listing everything that is wrong.
  */
 export function resolveServerOptions(options: ServerOptions, problems = new Problems()): ServerSettings {
+  if (typeof options !== 'object' || options === null) throw optionError('options', 'an object', options);
   problems.unknown('server', options, NAMES);
+  const { acceptRawToken = false, firstStart = false, drainMs = 10_000, stateDir } = options;
+  const { production = process.env.NODE_ENV === 'production' } = options;
   const authToken = readToken(options.authToken, problems);
   const settings: ServerSettings = {
     ...readAddress(options, authToken, problems),
     authToken,
-    acceptRawToken: problems.boolean('acceptRawToken', options.acceptRawToken ?? false),
+    acceptRawToken: problems.boolean('acceptRawToken', acceptRawToken),
     ...readLeases(options, problems),
     rateLimit: readRateLimit(options.rateLimit, problems),
     ...readMemory(options, problems),
-    stateDir: options.stateDir === undefined ? undefined : problems.text('stateDir', options.stateDir),
-    firstStart: problems.boolean('firstStart', options.firstStart ?? false),
-    drainMs: problems.integer('drainMs', options.drainMs ?? 10_000, 0),
+    stateDir: stateDir === undefined ? undefined : problems.text('stateDir', stateDir),
+    firstStart: problems.boolean('firstStart', firstStart),
+    drainMs: problems.integer('drainMs', drainMs, 0),
     ...readBounds(options, problems),
-    production: problems.boolean('production', options.production ?? process.env.NODE_ENV === 'production'),
+    production: problems.boolean('production', production),
   };
+  checkSources(options, problems);
   checkRestart(settings, problems);
   problems.throwIfAny('lock server');
   return settings;
@@ -75,17 +89,18 @@ function readToken(value: unknown, problems: Problems): string | undefined {
 }
 
 function readAddress(options: ServerOptions, token: string | undefined, problems: Problems): BindAddress {
-  const text: unknown = options.address ?? (token === undefined ? '127.0.0.1:8080' : ':8080');
+  const { address: text = token === undefined ? '127.0.0.1:8080' : ':8080' } = options;
+  const { allowInsecurePublicBind = false } = options;
+  const open = problems.boolean('allowInsecurePublicBind', allowInsecurePublicBind);
   const address = typeof text === 'string' ? parseBindAddress(text) : undefined;
   if (address === undefined) {
     problems.add('address', 'host:port, [ipv6]:port or :port with a port up to 65535', text);
     return { host: undefined, port: 0 };
   }
-  const open = problems.boolean('allowInsecurePublicBind', options.allowInsecurePublicBind ?? false);
   if (!open && token === undefined && !isLoopback(address.host)) {
     problems.add(
       'address',
-      'a loopback address unless authToken is set or allowInsecurePublicBind is true',
+      `a loopback address unless ${problems.name('authToken')} is set or ${problems.name('allowInsecurePublicBind')} is true`,
       text,
     );
   }
@@ -93,16 +108,17 @@ function readAddress(options: ServerOptions, token: string | undefined, problems
 }
 
 function readLeases(options: ServerOptions, problems: Problems) {
-  const minLeaseMs = problems.integer('minLeaseMs', options.minLeaseMs ?? 1, 1);
-  const maxLeaseMs = problems.integer('maxLeaseMs', options.maxLeaseMs ?? 60_000, ANY);
-  const defaultLeaseMs = problems.integer('defaultLeaseMs', options.defaultLeaseMs ?? 8_000, ANY);
+  const { minLeaseMs: least = 1, maxLeaseMs: most = 60_000, defaultLeaseMs: usual = 8_000 } = options;
+  const minLeaseMs = problems.integer('minLeaseMs', least, 1);
+  const maxLeaseMs = problems.integer('maxLeaseMs', most, ANY);
+  const defaultLeaseMs = problems.integer('defaultLeaseMs', usual, ANY);
   if (maxLeaseMs > 0 && minLeaseMs > maxLeaseMs)
-    problems.add('minLeaseMs', `at most maxLeaseMs, ${maxLeaseMs}`, minLeaseMs);
+    problems.add('minLeaseMs', `at most ${problems.name('maxLeaseMs')}, ${maxLeaseMs}`, minLeaseMs);
   if (maxLeaseMs > 0 && defaultLeaseMs > maxLeaseMs) {
-    problems.add('defaultLeaseMs', `at most maxLeaseMs, ${maxLeaseMs}`, defaultLeaseMs);
+    problems.add('defaultLeaseMs', `at most ${problems.name('maxLeaseMs')}, ${maxLeaseMs}`, defaultLeaseMs);
   }
   if (defaultLeaseMs > 0 && defaultLeaseMs < minLeaseMs) {
-    problems.add('defaultLeaseMs', `at least minLeaseMs, ${minLeaseMs}`, defaultLeaseMs);
+    problems.add('defaultLeaseMs', `at least ${problems.name('minLeaseMs')}, ${minLeaseMs}`, defaultLeaseMs);
   }
   return { defaultLeaseMs, minLeaseMs, maxLeaseMs };
 }
@@ -113,39 +129,44 @@ function readRateLimit(limit: unknown, problems: Problems): ServerSettings['rate
     problems.add('rateLimit', 'false or { rps, burst }', limit);
     return undefined;
   }
-  const { rps, burst, ...others } = (limit ?? {}) as { rps?: unknown; burst?: unknown };
+  const { rps = 1_000, burst = 2_000, ...others } = (limit ?? {}) as { rps?: unknown; burst?: unknown };
   problems.unknown('rateLimit', others, ['rps', 'burst']);
-  const wanted = problems.integer('rateLimit.rps', rps ?? 1_000, ANY);
+  const wanted = problems.integer('rateLimit.rps', rps, ANY);
   const effective = wanted > 0 ? wanted : FALLBACK_RPS;
-  const size = problems.integer('rateLimit.burst', burst ?? 2_000, ANY);
+  const size = problems.integer('rateLimit.burst', burst, ANY);
   return { rps: effective, burst: size > 0 ? size : effective * 2 };
 }
 
 function readMemory(options: ServerOptions, problems: Problems) {
-  const entries = problems.integer('idempotencyEntries', options.idempotencyEntries ?? DEFAULT_ENTRIES, ANY);
-  problems.integer('shards', options.shards ?? 1_024, 0);
+  const { idempotencyEntries = DEFAULT_ENTRIES, shards = 1_024, idempotencyTtlMs = 3_600_000 } = options;
+  const entries = problems.integer('idempotencyEntries', idempotencyEntries, ANY);
+  problems.integer('shards', shards, 0);
   return {
     idempotencyEntries: entries > 0 ? entries : DEFAULT_ENTRIES,
-    idempotencyTtlMs: problems.integer('idempotencyTtlMs', options.idempotencyTtlMs ?? 3_600_000, ANY),
+    idempotencyTtlMs: problems.integer('idempotencyTtlMs', idempotencyTtlMs, ANY),
   };
 }
 
 function readBounds(options: ServerOptions, problems: Problems) {
-  return {
-    maxSessions: problems.integer('maxSessions', options.maxSessions ?? MAX_SESSIONS, 1),
-    maxWaiters: problems.integer('maxWaiters', options.maxWaiters ?? MAX_WAITERS, 1),
-    maxWaitersPerKey: problems.integer(
-      'maxWaitersPerKey',
-      options.maxWaitersPerKey ?? MAX_WAITERS_PER_KEY,
-      1,
-    ),
-    maxLocksPerSession: problems.integer(
-      'maxLocksPerSession',
-      options.maxLocksPerSession ?? MAX_LOCKS_PER_SESSION,
-      1,
-    ),
-    maxConnections: problems.integer('maxConnections', options.maxConnections ?? MAX_CONNECTIONS, 1),
+  const bound = (name: keyof typeof BOUNDS): number => {
+    const { [name]: value = BOUNDS[name] } = options;
+    return problems.integer(name, value, 1);
   };
+  return {
+    maxSessions: bound('maxSessions'),
+    maxWaiters: bound('maxWaiters'),
+    maxWaitersPerKey: bound('maxWaitersPerKey'),
+    maxLocksPerSession: bound('maxLocksPerSession'),
+    maxConnections: bound('maxConnections'),
+  };
+}
+
+/** Anything else would fail at its first use, in the middle of a start. */
+function checkSources({ clock, random }: ServerOptions, problems: Problems): void {
+  if (clock !== undefined && typeof (clock as Clock | null)?.after !== 'function')
+    problems.add('clock', 'a clock', clock);
+  if (random !== undefined && typeof (random as Random | null)?.id !== 'function')
+    problems.add('random', 'a source of random ids', random);
 }
 
 /** Without a directory the only safe length of a quarantine is the configured maximum; there must be one then. */
@@ -156,7 +177,7 @@ function checkRestart(
   if (production && stateDir === undefined && !firstStart && maxLeaseMs <= 0) {
     problems.add(
       'maxLeaseMs',
-      'positive in production without stateDir, or a restart could not know how long to wait',
+      `positive in production without ${problems.name('stateDir')}, or a restart could not know how long to wait`,
       maxLeaseMs,
     );
   }

@@ -135,13 +135,17 @@ describe('settings from the environment', () => {
   it('[K-132] one error lists everything that is wrong', () => {
     const text = message(() =>
       serverOptionsFromEnv({
+        LOCK_SERVER_ADDR: 'nowhere',
+        LOCK_SERVER_ALLOW_INSECURE_BIND: 'perhaps',
         LOCK_SERVER_DEFAULT_LEASE_MS: 'soon',
         LOCK_SERVER_LOG_LEVEL: 'loud',
         LOCK_SERVER_RATE_LIMIT_BURST: '1.5',
       }),
     );
-    expect(text).toContain('3 settings are wrong');
+    expect(text).toContain('5 settings are wrong');
     for (const part of [
+      'LOCK_SERVER_ADDR',
+      'LOCK_SERVER_ALLOW_INSECURE_BIND',
       'LOCK_SERVER_DEFAULT_LEASE_MS',
       '"soon"',
       'LOCK_SERVER_LOG_LEVEL',
@@ -160,6 +164,20 @@ describe('settings from the environment', () => {
       rps: 200,
       burst: 400,
     });
+  });
+
+  it('[K-132] [K-126] a wrong burst is told beside RPS=off too, and rules name variables', () => {
+    expect(
+      message(() =>
+        serverOptionsFromEnv({ LOCK_SERVER_RATE_LIMIT_RPS: 'off', LOCK_SERVER_RATE_LIMIT_BURST: 'many' }),
+      ),
+    ).toContain('LOCK_SERVER_RATE_LIMIT_BURST');
+    expect(message(() => serverOptionsFromEnv({ LOCK_SERVER_DEFAULT_LEASE_MS: '70000' }))).toContain(
+      'LOCK_SERVER_DEFAULT_LEASE_MS must be at most LOCK_SERVER_MAX_LEASE_MS, 60000, got 70000',
+    );
+    expect(message(() => serverOptionsFromEnv({ LOCK_SERVER_ADDR: '0.0.0.0:80' }))).toContain(
+      'unless LOCK_SERVER_AUTH_TOKEN is set or LOCK_SERVER_ALLOW_INSECURE_BIND is true',
+    );
   });
 
   it('the value of a token is never shown', () => {
@@ -187,6 +205,42 @@ describe('options in code', () => {
     ['maxLeaseMs', { production: true, maxLeaseMs: 0 }],
   ])('a wrong %s is refused by name before anything starts', (option, options) => {
     expect(message(() => new LockServer(options))).toContain(option);
+  });
+
+  it.each([
+    'address',
+    'allowInsecurePublicBind',
+    'authToken',
+    'acceptRawToken',
+    'defaultLeaseMs',
+    'minLeaseMs',
+    'maxLeaseMs',
+    'rateLimit',
+    'idempotencyEntries',
+    'idempotencyTtlMs',
+    'shards',
+    'stateDir',
+    'firstStart',
+    'drainMs',
+    'maxSessions',
+    'maxWaiters',
+    'maxWaitersPerKey',
+    'maxLocksPerSession',
+    'maxConnections',
+    'production',
+    'clock',
+    'random',
+    'log',
+  ])('[K-132] %s: null is refused by name, never taken for the default', (option) => {
+    expect(message(() => new LockServer({ [option]: null }))).toMatch(new RegExp(`${option} must be`));
+  });
+
+  it('[K-132] [K-133] what is no options at all is refused, and null inside a group of them', () => {
+    for (const nothing of [null, 5, 'x'])
+      expect(message(() => new LockServer(nothing as ServerOptions))).toContain('options must be an object');
+    expect(message(() => new LockServer({ rateLimit: { rps: null } } as object))).toContain('rateLimit.rps');
+    expect(message(() => new LockServer({ log: { level: null } } as object))).toContain('log.level');
+    expect(message(() => new LockServer({ log: 1 } as object))).toContain('log must be');
   });
 
   it('[K-134] wrong log settings are refused before anything starts', () => {
