@@ -83,7 +83,7 @@ export class ChannelSession implements StreamListener {
 
   /** Everybody who waits for an answer now. */
   askers(): readonly Asker<ChannelAnswer>[] {
-    return [...this.side.askers()].map(([, asker]) => asker);
+    return this.side.askers();
   }
 
   ask(operation: ChannelOperation, asker: BoundedAsker): number {
@@ -296,7 +296,7 @@ export class ChannelSession implements StreamListener {
     this.lookAtMs = Infinity;
     const nowMs = this.host.clock.monoMs();
     let nextMs = Infinity;
-    for (const [, asker] of [...this.side.askers()]) {
+    for (const asker of this.side.askers()) {
       const { endMs } = asker as BoundedAsker;
       if (endMs + GRACE_MS <= nowMs) (asker as BoundedAsker).overdue();
       else if (endMs < nextMs) nextMs = endMs;

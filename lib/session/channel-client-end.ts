@@ -1,6 +1,7 @@
 import { ChannelInbox } from './channel-inbox.js';
 import { ChannelOutbox } from './channel-outbox.js';
-import { GrantDigest, mix64, type Mixed } from './reconciliation.js';
+import { NumberMap } from './number-map.js';
+import { GrantDigest } from './reconciliation.js';
 import type { Page } from './reconciliation-pages.js';
 
 /** An operation as this end sees it: an acquire, or the end of one. */
@@ -60,7 +61,7 @@ export interface ClientEndEvents {
 }
 
 interface HeldGrant {
-  readonly mixed: Mixed;
+  readonly fence: bigint;
   /** The message that brought it. */
   readonly message: number;
 }
@@ -79,8 +80,8 @@ const REMEMBERED_RENEWALS = 8;
 export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   private readonly outbox = new ChannelOutbox<O>();
   private readonly inbox = new ChannelInbox();
-  private readonly pending = new Map<number, Asker<A>>();
-  private readonly held = new Map<number, HeldGrant>();
+  private readonly pending = new NumberMap<Asker<A>>();
+  private readonly held = new NumberMap<HeldGrant>();
   /** Acquires whose cancel was sent before their answer came. */
   private readonly cancelled = new Set<number>();
   private readonly digest = new GrantDigest();
@@ -118,8 +119,8 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   }
 
   /** Everybody who waits, oldest first. */
-  askers(): IterableIterator<[operation: number, asker: Asker<A>]> {
-    return this.pending.entries();
+  askers(): readonly Asker<A>[] {
+    return this.pending.values();
   }
 
   /** Asks; the answer goes to `asker`. The number of the operation; 0 if the session is over, and the asker was told. */
@@ -169,7 +170,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   /** The session is over: nobody is answered any more. */
   end(): void {
     this.over = true;
-    const waiting = [...this.pending.values()];
+    const waiting = this.pending.values();
     this.pending.clear();
     this.held.clear();
     for (const asker of waiting) asker.unanswered();
@@ -198,29 +199,23 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   /** An operation leaves for the first time: from now on the grant it ends is not held by our account. */
   private readonly sending = ({ of }: O): void => {
     if (of === 0) return;
-    const grant = this.held.get(of);
-    if (grant === undefined) {
-      if (this.pending.has(of)) this.cancelled.add(of);
-      return;
-    }
-    this.held.delete(of);
-    this.digest.remove(grant.mixed);
+    const grant = this.held.delete(of);
+    if (grant !== undefined) this.digest.remove(grant.fence);
+    else if (this.pending.has(of)) this.cancelled.add(of);
   };
 
   private answer(answer: A, message: number): void {
     const { operation, fence } = answer;
-    const asker = this.pending.get(operation);
-    this.pending.delete(operation);
-    const cancelled = this.cancelled.delete(operation);
+    const asker = this.pending.delete(operation);
+    const cancelled = this.cancelled.size > 0 && this.cancelled.delete(operation);
     if (fence > 0n && !cancelled) this.hold(operation, fence, message);
     if (asker !== undefined) asker.answered(answer, operation);
     else if (fence > 0n && !cancelled) this.events.orphan(operation);
   }
 
   private hold(operation: number, fence: bigint, message: number): void {
-    const mixed = mix64(fence);
-    this.held.set(operation, { mixed, message });
-    this.digest.add(mixed);
+    this.held.set(operation, { fence, message });
+    this.digest.add(fence);
   }
 
   private readPage({ renewal, held, waiting, last }: Page): void {
@@ -237,9 +232,10 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   /** Judged at the numbers of the renewal: what was sent or has come since is not the server's mistake. */
   private compare(stamp: Renewal, heldThere: ReadonlySet<number>, waitingThere: readonly number[]): void {
     const ending = this.endingAfter(stamp.lastOperation);
-    const lost = [...this.held]
-      .filter(([number, { message }]) => message <= stamp.lastMessage && !heldThere.has(number))
-      .map(([number]) => number);
+    const lost = this.held.keys().filter((number) => {
+      const grant = this.held.get(number);
+      return grant !== undefined && grant.message <= stamp.lastMessage && !heldThere.has(number);
+    });
     for (const number of heldThere) {
       if (!this.held.has(number) && !this.pending.has(number) && !ending.has(number))
         this.events.orphan(number);
@@ -249,10 +245,9 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
         this.events.forgotten(number);
     }
     for (const number of lost) {
-      const grant = this.held.get(number);
+      const grant = this.held.delete(number);
       if (grant === undefined) continue;
-      this.held.delete(number);
-      this.digest.remove(grant.mixed);
+      this.digest.remove(grant.fence);
       this.events.lost(number);
     }
   }
@@ -260,7 +255,10 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   /** Acquires whose release or cancel the server had not seen at that number. */
   private endingAfter(lastOperation: number): ReadonlySet<number> {
     const ending = new Set<number>();
-    for (const [number, { of }] of this.pending) if (of > 0 && number > lastOperation) ending.add(of);
+    for (const number of this.pending.keys()) {
+      const of = this.pending.get(number)?.of ?? 0;
+      if (of > 0 && number > lastOperation) ending.add(of);
+    }
     return ending;
   }
 }

@@ -1,27 +1,27 @@
-/** Behind this many dropped entries the list is shortened. */
-const COMPACT_ABOVE = 1_024;
+const SMALLEST = 64;
+/** A list that grew beyond this is given up when it is empty. */
+const KEPT = 4_096;
 
 /**
  * What one side of a channel has said and the other has not acknowledged yet: numbered from 1 without gaps, kept until
  * acknowledged, sent again from the first of them after a resume.
  */
 export class ChannelOutbox<T> {
-  private entries: (T | undefined)[] = [];
-  /** Index of the oldest entry that is not acknowledged ... */
-  private head = 0;
-  /** ... and its number. */
-  private firstNumber = 1;
+  /** A ring: an entry stands at its number modulo the length, a power of two. */
+  private ring = emptyRing<T>(SMALLEST);
+  private lastNumber = 0;
+  private acknowledged = 0;
   private sentNumber = 0;
   private everSent = 0;
 
   /** Entries not acknowledged. */
   get size(): number {
-    return this.entries.length - this.head;
+    return this.lastNumber - this.acknowledged;
   }
 
   /** Number of the newest entry; 0 for none. */
   get last(): number {
-    return this.firstNumber + this.size - 1;
+    return this.lastNumber;
   }
 
   /** The last number sent on the current stream. */
@@ -35,20 +35,22 @@ export class ChannelOutbox<T> {
   }
 
   get hasUnsent(): boolean {
-    return this.sentNumber < this.last;
+    return this.sentNumber < this.lastNumber;
   }
 
   /** Adds an entry; its number. */
   push(entry: T): number {
-    this.entries.push(entry);
-    return this.last;
+    if (this.size === this.ring.length) this.grow();
+    const number = ++this.lastNumber;
+    this.ring[number & (this.ring.length - 1)] = entry;
+    return number;
   }
 
   /** Takes the next entries to send whose sizes add up to `room` at most, but at least one; each is seen by `sending`. */
   take(room: number, sizeOf: (entry: T) => number, sending?: (entry: T, number: number) => void): T[] {
     const taken: T[] = [];
     let left = room;
-    while (this.sentNumber < this.last) {
+    while (this.sentNumber < this.lastNumber) {
       const entry = this.at(this.sentNumber + 1);
       left -= sizeOf(entry);
       if (left < 0 && taken.length > 0) break;
@@ -64,27 +66,32 @@ export class ChannelOutbox<T> {
   /** Everything up to `number` has arrived. A number that was never sent acknowledges nothing beyond what was. */
   acknowledge(number: number, arrived?: (entry: T, number: number) => void): void {
     const upTo = Math.min(number, this.everSent);
-    for (; this.firstNumber <= upTo; this.firstNumber++, this.head++) {
-      arrived?.(this.entries[this.head] as T, this.firstNumber);
-      this.entries[this.head] = undefined;
+    while (this.acknowledged < upTo) {
+      const next = ++this.acknowledged;
+      arrived?.(this.at(next), next);
+      this.ring[next & (this.ring.length - 1)] = undefined;
     }
-    if (this.sentNumber < this.firstNumber - 1) this.sentNumber = this.firstNumber - 1;
-    if (this.head === this.entries.length || this.head > COMPACT_ABOVE) this.compact();
+    if (this.sentNumber < this.acknowledged) this.sentNumber = this.acknowledged;
+    if (this.size === 0 && this.ring.length > KEPT) this.ring = emptyRing(SMALLEST);
   }
 
   /** A new stream: what is not acknowledged is sent again. */
   rewind(): void {
-    this.sentNumber = this.firstNumber - 1;
+    this.sentNumber = this.acknowledged;
   }
 
   private at(number: number): T {
-    return this.entries[this.head + number - this.firstNumber] as T;
+    return this.ring[number & (this.ring.length - 1)] as T;
   }
 
-  private compact(): void {
-    if (this.head === this.entries.length) this.entries.length = 0;
-    else if (this.head * 2 > this.entries.length) this.entries = this.entries.slice(this.head);
-    else return;
-    this.head = 0;
+  private grow(): void {
+    const larger = emptyRing<T>(this.ring.length * 2);
+    for (let number = this.acknowledged + 1; number <= this.lastNumber; number++)
+      larger[number & (larger.length - 1)] = this.at(number);
+    this.ring = larger;
   }
+}
+
+function emptyRing<T>(length: number): (T | undefined)[] {
+  return new Array<T | undefined>(length).fill(undefined);
 }

@@ -1,7 +1,8 @@
 import type { ReadAnswer, Renewal } from './channel-client-end.js';
 import { ChannelInbox } from './channel-inbox.js';
 import { ChannelOutbox } from './channel-outbox.js';
-import { GrantDigest, mix64, type Mixed } from './reconciliation.js';
+import { NumberMap } from './number-map.js';
+import { GrantDigest } from './reconciliation.js';
 import { pagesOf, type Page } from './reconciliation-pages.js';
 
 /** What goes into the next frame of the server. */
@@ -13,7 +14,7 @@ export interface AnswerParts<A> {
 
 interface KnownGrant {
   readonly token: string;
-  readonly mixed: Mixed;
+  readonly fence: bigint;
   /** The client is known to have received it, so that it is in both sums. */
   counted: boolean;
 }
@@ -27,7 +28,7 @@ const ACKNOWLEDGE_EVERY = 256;
 export class ChannelServerEnd<A extends ReadAnswer> {
   private readonly inbox = new ChannelInbox();
   private readonly outbox = new ChannelOutbox<A>();
-  private readonly known = new Map<number, KnownGrant>();
+  private readonly known = new NumberMap<KnownGrant>();
   private readonly digest = new GrantDigest();
   private acknowledged = 0;
 
@@ -62,15 +63,13 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   }
 
   granted(operation: number, token: string, fence: bigint): void {
-    this.known.set(operation, { token, mixed: mix64(fence), counted: false });
+    this.known.set(operation, { token, fence, counted: false });
   }
 
   /** The grant of an acquire has ended. */
   ended(operation: number): void {
-    const grant = this.known.get(operation);
-    if (grant === undefined) return;
-    this.known.delete(operation);
-    if (grant.counted) this.digest.remove(grant.mixed);
+    const grant = this.known.delete(operation);
+    if (grant?.counted === true) this.digest.remove(grant.fence);
   }
 
   /**
@@ -81,8 +80,7 @@ export class ChannelServerEnd<A extends ReadAnswer> {
     this.acknowledge(renewal.lastMessage);
     if (renewal.lastOperation !== this.inbox.last) return undefined;
     if (this.digest.equals(renewal.grants, renewal.digest)) return undefined;
-    const held: number[] = [];
-    for (const [number, { counted }] of this.known) if (counted) held.push(number);
+    const held = this.known.keys().filter((number) => this.known.get(number)?.counted);
     return pagesOf(renewal.number, held, [...waiting]);
   }
 
@@ -113,6 +111,6 @@ export class ChannelServerEnd<A extends ReadAnswer> {
     const grant = this.known.get(operation);
     if (grant === undefined || grant.counted) return;
     grant.counted = true;
-    this.digest.add(grant.mixed);
+    this.digest.add(fence);
   };
 }
