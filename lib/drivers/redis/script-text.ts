@@ -1,7 +1,7 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = 'aa7c36418db7e2ec807ff59a7ded823ce79902b6';
+export const SCRIPT_SHA1 = 'e4c1f3cfd61f3aaae65c2ecbec8e3ccda05b31eb';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -161,7 +161,7 @@ local messages = {}
 local function offer(tree, id)
   local entry = entryOf(tree, id)
   if not entry then return end
-  redis.call('ZADD', tree .. ':live', 'XX', nowMs + OFFERED, id)
+  redis.call('ZADD', tree .. ':live', 'XX', 'LT', nowMs + OFFERED, id)
   local known = messages[entry.channel]
   messages[entry.channel] = known and known .. ',' .. id or id
 end

@@ -10,7 +10,8 @@ local messages = {}
 local function offer(tree, id)
   local entry = entryOf(tree, id)
   if not entry then return end
-  redis.call('ZADD', tree .. ':live', 'XX', nowMs + OFFERED, id)
+  -- LT: an offer repeated to one that never comes must not keep it alive.
+  redis.call('ZADD', tree .. ':live', 'XX', 'LT', nowMs + OFFERED, id)
   local known = messages[entry.channel]
   messages[entry.channel] = known and known .. ',' .. id or id
 end
