@@ -319,12 +319,17 @@ describe('[B-047] a server that refuses', () => {
     }
   });
 
-  it('being a replica, or evicting keys, unless a warning is enough', async () => {
+  it('[B-040] [D-63] being a replica, or evicting keys, unless a warning is enough; health() says so too', async () => {
     const replica = await RedisBed.start({ args: ['--replicaof', '127.0.0.1', String(bed.server.port)] });
     try {
-      const { error } = await timed((await replica.open()).acquire('k', { waitMs: 3_000 }));
+      const klock = await replica.open();
+      const { error } = await timed(klock.acquire('k', { waitMs: 3_000 }));
       expect(codeOf(error)).toBe('BACKEND_MISCONFIGURED');
       expect((error as Error).message).toContain('replica');
+      expect(await klock.driver.health()).toMatchObject({
+        state: 'misconfigured',
+        detail: expect.stringContaining('replica') as string,
+      });
     } finally {
       await replica.stop();
     }
@@ -332,14 +337,18 @@ describe('[B-047] a server that refuses', () => {
       args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'],
     });
     try {
-      const strict = await timed((await cache.open()).acquire('k', { waitMs: 3_000 }));
+      const klock = await cache.open();
+      const strict = await timed(klock.acquire('k', { waitMs: 3_000 }));
       expect(codeOf(strict.error)).toBe('BACKEND_MISCONFIGURED');
       expect((strict.error as Error).message).toContain('allkeys-lru');
       expect(strict.ms).toBeLessThan(200);
+      expect(await klock.driver.health()).toMatchObject({ state: 'misconfigured' });
       const lenient = await cache.open({ redis: { eviction: 'warn' } });
       const warnings: string[] = [];
       lenient.on('warning', ({ code }) => void warnings.push(code));
       expect((await lenient.acquire('k')).held).toBe(true);
+      expect(warnings).toEqual(['REDIS_MAY_EVICT']);
+      expect(await lenient.driver.health()).toMatchObject({ state: 'ok' });
       expect(warnings).toEqual(['REDIS_MAY_EVICT']);
     } finally {
       await cache.stop();

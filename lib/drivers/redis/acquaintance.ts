@@ -17,6 +17,7 @@ const MEET_EVERY_MS = 25_000;
 const PROBE_MS = 5_000;
 
 type Meeting = Promise<Answer<ProbeResult>>;
+type Refusal = Extract<Answer<ProbeResult>, { type: 'refused' }>;
 
 /**
  * Which servers this client has met on their present connections. No acquire goes to one that it has not: its time would
@@ -59,6 +60,14 @@ export class Acquaintance {
     return meeting;
   }
 
+  /** Why no locks can be had on the server of this name, by what a probe of it found; undefined: they can. */
+  judge(tree: string, probe: ProbeResult, facts: LockErrorFacts): Refusal | undefined {
+    const node = this.calls.nodeOf(tree);
+    const { refused, warnings } = judgeStore(probe, node, this.options, facts);
+    for (const [code, message] of warnings) this.warnOnce(code, message);
+    return refused && this.refusal(refused, probe.role, node, facts);
+  }
+
   stop(): void {
     this.listening[Symbol.dispose]();
     this.timer?.cancel();
@@ -72,21 +81,19 @@ export class Acquaintance {
   ): Promise<Answer<ProbeResult>> {
     const answer = await this.calls.ask(probeQuestion(tree, facts), deadlineMs);
     if (answer.type !== 'answered') return answer;
-    const { refused, warnings } = judgeStore(answer.value, node, this.options, facts);
-    for (const [code, message] of warnings) this.warnOnce(code, message);
-    if (refused !== undefined) return this.refusal(refused, answer.value.role, node, facts);
+    const refused = this.judge(tree, answer.value, facts);
+    if (refused !== undefined) {
+      // Set up otherwise since it was met, perhaps: the next acquire asks again and says so.
+      this.met.delete(node);
+      return refused;
+    }
     this.primaries.add(node);
     if (answer.sending.epoch === this.calls.link.epoch) this.met.add(node);
     return answer;
   }
 
   /** A replica where a primary was, or where failovers are looked after, is a failover under way: that passes. */
-  private refusal(
-    error: BackendStateError,
-    role: string,
-    node: string,
-    facts: LockErrorFacts,
-  ): Answer<ProbeResult> {
+  private refusal(error: BackendStateError, role: string, node: string, facts: LockErrorFacts): Refusal {
     const failover = role === 'slave' && (this.primaries.has(node) || this.calls.link.topology !== 'single');
     if (!failover) return { type: 'refused', error, passing: false };
     const passing = new LockUnavailableError(error.message, { ...facts, storeCode: 'READONLY' });

@@ -242,4 +242,16 @@ describe('a server once met', () => {
     expect(link.calls).toHaveLength(sent + 1);
     expect(lastWords(link)).toMatch(/^probe 1/);
   });
+
+  it('[B-047] and found to evict keys when asked again is no more trusted: the next acquire is refused', async () => {
+    const { clock, link, acquire } = await setUp();
+    await clock.advance(25_000);
+    link.last.answer([['probe', 'allkeys-lru', '1000000', 'master', '7.0.15', '']]);
+    await settle();
+    const refused = acquire().catch((error: unknown) => error);
+    await settle();
+    expect(lastWords(link)).toMatch(/^probe 1/);
+    link.last.answer([['probe', 'allkeys-lru', '1000000', 'master', '7.0.15', '']]);
+    expect(await refused).toMatchObject({ code: 'BACKEND_MISCONFIGURED' });
+  });
 });

@@ -129,20 +129,22 @@ export class RedisDriver implements LockDriver {
     }
   }
 
-  /** Runs a real script, not only PING: a server that answers PING may still refuse every lock (case B-040). */
+  /** Runs a real script, not only PING, and judges what it found: a server that answers may still refuse every lock (case B-040). */
   async health(): Promise<DriverHealth> {
-    const { calls, host } = this.session;
+    const { acquaintance, calls, host } = this.session;
     const startMs = host.clock.monoMs();
     const answer = await calls.ask(probeQuestion(this.probedTree, {}), startMs + HEALTH_MS);
     const tookMs = host.clock.monoMs() - startMs;
-    if (answer.type === 'answered') return { state: 'ok', tookMs };
-    if (answer.type === 'refused')
+    const refused =
+      answer.type === 'answered' ? acquaintance.judge(this.probedTree, answer.value, {}) : answer;
+    if (refused === undefined) return { state: 'ok', tookMs };
+    if (refused.type === 'refused')
       return {
-        state: answer.passing ? 'unreachable' : 'misconfigured',
+        state: refused.passing ? 'unreachable' : 'misconfigured',
         tookMs,
-        detail: answer.error.message,
+        detail: refused.error.message,
       };
-    const { cause } = answer;
+    const { cause } = refused;
     return { state: 'unreachable', detail: cause instanceof Error ? cause.message : String(cause) };
   }
 
