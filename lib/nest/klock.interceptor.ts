@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Observable } from 'rxjs';
+import { connectionAmong } from './client-connection.js';
 import { FENCE_HEADER, fenceHeader } from './fence-header.js';
 import { setHeader, type HttpResponse } from './http-response.js';
 import { openSlot, runWithSlot } from './lock-slot.js';
@@ -19,6 +20,7 @@ export class KlockInterceptor implements NestInterceptor {
       if (context.getType() !== 'http') return;
       setHeader(context.switchToHttp().getResponse<HttpResponse>(), FENCE_HEADER, fenceHeader(granted));
     });
+    slot.connection ??= connectionAmong(context.getArgs());
     // Nest takes the flow of `handle()` along to the handler, so it must be called inside the slot, not only subscribed.
     return new Observable((subscriber) => runWithSlot(slot, () => next.handle().subscribe(subscriber)));
   }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExecutionContext } from '@nestjs/common';
 import type { FenceProof, LockHandle } from '../core/index.js';
+import type { ClientConnection } from './client-connection.js';
 
 /** One lock a request was granted. */
 export interface GrantedLock {
@@ -35,6 +36,8 @@ export class LockSlot implements KlockSlot {
   accepted: FenceProof | undefined;
   /** What accepted it: the rule of one handler. */
   acceptedBy: object | undefined;
+  /** What the client called by, where Nest does not tell streams that it has gone. */
+  connection: ClientConnection | undefined;
   private onGrant: OnGrant | undefined;
 
   /** Guards open a slot before there is anybody to listen. */

@@ -9,6 +9,7 @@ import {
   quote,
 } from '../core/index.js';
 import { registryOf } from './binding.js';
+import { connectionAmong, type ClientConnection } from './client-connection.js';
 import { fillParameters, parametersOf } from './current-lock.decorator.js';
 import { holdBackStreams } from './held-back-stream.js';
 import type { KeyOf } from './key-source.js';
@@ -40,6 +41,8 @@ const logger = new Logger('Klock');
 export class LockedCall {
   private readonly key: () => LockKey;
   private readonly args: readonly unknown[];
+  /** What ends a stream of this call, beside its own end. */
+  readonly connection: ClientConnection | undefined;
 
   constructor(
     readonly method: LockedMethod,
@@ -47,6 +50,7 @@ export class LockedCall {
     args: readonly unknown[],
   ) {
     this.args = holdBackStreams(args, method.target.label);
+    this.connection = connectionAmong(args) ?? currentSlot()?.connection;
     // From the arguments as they are now: a caller may change them before the lock is granted or the stream subscribed.
     this.key = settled(() => method.keyOf(args));
   }

@@ -1,6 +1,7 @@
 import { Observable, Subject, from, isObservable, takeUntil } from 'rxjs';
 import type { LockLostError, Section } from '../core/index.js';
 import { systemClock } from '../core/index.js';
+import { whileOpen } from './client-connection.js';
 import type { LockedCall } from './locked-call.js';
 import { iterateLocked } from './locked-iterable.js';
 import { isAsyncGenerator, isAsyncIterable } from './method-shape.js';
@@ -30,7 +31,7 @@ function lockedObservable(
   call: LockedCall,
   body: (section: Section | undefined) => unknown,
 ): Observable<unknown> {
-  return new Observable((subscriber) => {
+  const stream = new Observable((subscriber: Subscriber) => {
     const gone = new AbortController();
     let stop: () => void = () => gone.abort(UNSUBSCRIBED);
     void start(call, gone.signal, subscriber, body, (running) => {
@@ -40,6 +41,7 @@ function lockedObservable(
     });
     return () => stop();
   });
+  return whileOpen(call.connection, stream);
 }
 
 /** Never rejects: whatever goes wrong is the subscriber's. */
@@ -134,11 +136,11 @@ export function handOver(call: LockedCall, section: Section, result: unknown): u
     waiting = undefined;
     return taken;
   };
-  return isObservable(result)
-    ? new Observable((subscriber) => {
-        const taken = take();
-        if (taken === undefined) return lockedObservable(call, () => result).subscribe(subscriber);
-        return holdWhile(call, taken, () => result, subscriber);
-      })
-    : iterateLocked(call, () => result, take);
+  if (!isObservable(result)) return iterateLocked(call, () => result, take);
+  const stream = new Observable((subscriber) => {
+    const taken = take();
+    if (taken === undefined) return lockedObservable(call, () => result).subscribe(subscriber);
+    return holdWhile(call, taken, () => result, subscriber);
+  });
+  return whileOpen(call.connection, stream);
 }
