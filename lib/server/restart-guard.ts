@@ -1,4 +1,4 @@
-import { type Clock, defaultMarginMs, MAX_FENCE, type Random } from '../core/index.js';
+import { type Clock, defaultMarginMs, MAX_FENCE, type Random, type Timer } from '../core/index.js';
 import type { EngineCommand, EngineOptions } from '../engine/index.js';
 import type { EngineHost } from './engine-host.js';
 import type { ServerSettings } from './server-options.js';
@@ -24,6 +24,7 @@ export class RestartGuard {
   private sureUntilWallMs = Infinity;
   private host: EngineHost | undefined;
   private lost = false;
+  private quarantineTimer: Timer | undefined;
 
   private constructor(
     private readonly parts: RestartGuardParts,
@@ -87,14 +88,17 @@ export class RestartGuard {
 
   /** @param clean nobody can believe any more to hold a lock of this server. */
   async close(clean: boolean): Promise<void> {
+    this.quarantineTimer?.cancel();
     if (this.lost) return await this.state?.abandon();
     await this.state?.close(clean && !this.quarantined);
   }
 
   private endQuarantineLater(longestLease: () => number): void {
     const { clock, log } = this.parts;
-    clock.after(this.quarantineLeftMs, () => {
+    this.quarantineTimer = clock.after(this.quarantineLeftMs, () => {
       log.write('info', 'quarantine_ended', { after_ms: Math.round(clock.monoMs() - this.startedMs) });
+      // A process that was stopped meanwhile must not write over what another owner of the directory has made durable.
+      if (this.unsure() !== undefined) return;
       void this.state?.quarantineEnded(longestLease()).catch((cause: unknown) => {
         log.write('error', 'state_write_failed', { cause: causeText(cause) });
       });

@@ -102,6 +102,16 @@ describe('restarts', () => {
     expect(await saved()).toMatchObject({ clean: false });
   });
 
+  it('[K-086] [K-114] a server closed in its quarantine writes nothing when that would have ended', async () => {
+    mkdirSync(stateDir());
+    const [server] = await start({ stateDir: stateDir(), maxLeaseMs: 400 });
+    await server.close();
+    log.records.length = 0;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(log.records).toEqual([]);
+    expect(await saved()).toMatchObject({ restart: 1, clean: false });
+  });
+
   it('[K-114] a key kept past its release leaves no clean mark', async () => {
     const [server] = await start({ stateDir: stateDir() });
     const store = server.openLocalStore();

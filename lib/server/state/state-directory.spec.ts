@@ -136,6 +136,18 @@ describe('the state directory', () => {
     expect(second.lastFence).toBe(first.reservedFence);
   });
 
+  it('[K-086] [K-114] a directory that was given up is never written again: what its next owner wrote stands', async () => {
+    const first = await open();
+    await end(first, true);
+    const second = await open();
+    const stands = await saved();
+    const late = [first.reserveFences(10n ** 18n), first.coverLease(999_999), first.quarantineEnded(1)];
+    for (const write of late) await expect(write).rejects.toMatchObject({ code: 'BACKEND_STATE' });
+    await second.abandon();
+    await expect(second.quarantineEnded(1)).rejects.toMatchObject({ code: 'BACKEND_STATE' });
+    expect(await saved()).toEqual(stands);
+  });
+
   it('writes of one file never overtake each other', async () => {
     const state = await open();
     await Promise.all([5n, 3n, 9n, 7n].map((more) => state.reserveFences(state.lastFence + 1_000n + more)));

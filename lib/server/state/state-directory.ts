@@ -32,6 +32,8 @@ export type StartKind = 'first' | 'clean' | 'unclean';
 /** What a server remembers between its lives, and the proof that this process alone is that server (design D7). */
 export class StateDirectory {
   private readonly writes = new WriteQueue();
+  /** It is, or may be, somebody else's by now: a late write would undo what its next owner has made durable. */
+  private over = false;
 
   private constructor(
     private readonly path: string,
@@ -126,19 +128,25 @@ export class StateDirectory {
 
   /** Ends the ownership; `clean` says that nobody can believe any more to hold a lock of this server. */
   async close(clean: boolean): Promise<void> {
-    await this.writes.idle();
-    if (clean) await this.save((state) => ({ ...state, clean: true }));
-    await this.owner.release(true);
-    await this.socket.release();
+    const last = clean ? this.save((state) => ({ ...state, clean: true })) : this.writes.idle();
+    this.over = true;
+    try {
+      await last;
+    } finally {
+      await this.owner.release(true);
+      await this.socket.release();
+    }
   }
 
   /** Gives everything up without writing: the directory belongs to somebody else. */
   async abandon(): Promise<void> {
+    this.over = true;
     // The socket stays as it is until the process ends: closing it would remove the new owner's.
     await this.owner.release(false);
   }
 
   private save(change: (state: SavedState) => SavedState): Promise<void> {
+    if (this.over) return Promise.reject(new BackendStateError('the state directory was given up'));
     return this.writes.run(async () => {
       const next = change(this.state);
       if (next === this.state) return;
