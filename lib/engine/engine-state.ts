@@ -6,6 +6,7 @@ import { FenceSequence } from './fence-sequence.js';
 import { LockTable } from './lock-table.js';
 import type { GrantedAnswer, Request } from './request.js';
 import { SessionBook } from './session-book.js';
+import { SlotMap } from './slot-map.js';
 
 /** What most commands lead to. One for all of them: it is returned millions of times and written never. */
 export const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
@@ -17,7 +18,7 @@ export class EngineState {
   readonly sessions: SessionBook;
   readonly fences: FenceSequence;
   /** Grants that have not ended, by token. */
-  readonly tokens = new Map<string, Request>();
+  readonly tokens = new SlotMap<Request>();
   /** Requests by the calls that wait for their answer. */
   readonly calls = new Map<CallId, Request>();
   /** Ends of waits, of detached places and of kept keys. */

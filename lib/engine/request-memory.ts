@@ -1,6 +1,7 @@
 import type { CancelAnswer } from './commands.js';
 import { AgedMemory } from './aged-memory.js';
 import type { Request } from './request.js';
+import { SlotMap } from './slot-map.js';
 
 export interface RequestMemoryLimits {
   readonly rememberedRequests: number;
@@ -10,7 +11,7 @@ export interface RequestMemoryLimits {
 /** What one session has asked for (design D4). Dies with the session. */
 export class RequestMemory {
   /** Requests that wait, are detached or hold: pinned for as long as they do. */
-  readonly live = new Map<string, Request>();
+  readonly live = new SlotMap<Request>();
   /** Requests that are over for good, with what a cancel of them is answered. */
   readonly finished: AgedMemory<CancelAnswer['type']>;
   /** Release ids that succeeded, with their token. */
