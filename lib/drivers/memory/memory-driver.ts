@@ -20,6 +20,7 @@ import {
   LockUnavailableError,
   abortedError,
   formatKey,
+  keyId,
   leaseLadder,
   onAbort,
   rungFor,
@@ -137,14 +138,14 @@ export class MemoryDriver implements LockDriver {
   }
 
   async releaseToken(key: LockKey, token: string): Promise<void> {
-    const grant = this.grantOf(token);
+    const grant = this.grantOf(key, token);
     if (grant === undefined) throw await this.wrongToken(key, 'release');
     this.attached.endGrant(grant, 'revoked', 'RELEASED_BY_TOKEN');
     if (this.release(grant) === 'lost') throw await this.wrongToken(key, 'release');
   }
 
   async extendToken(key: LockKey, token: string, ttlMs: number): Promise<void> {
-    const grant = this.grantOf(token);
+    const grant = this.grantOf(key, token);
     if (grant === undefined) throw await this.wrongToken(key, 'extend');
     if (ttlMs > grant.lease.ms) {
       throw new InvalidOptionError(
@@ -303,10 +304,11 @@ export class MemoryDriver implements LockDriver {
     return { outcome: 'gone', reason: 'session-gone', code: 'SESSION_GONE' };
   }
 
-  private grantOf(token: string): LocalGrant | undefined {
+  /** A token proves the grant of its own key only. */
+  private grantOf(key: LockKey, token: string): LocalGrant | undefined {
     for (const session of this.sessions.values()) {
       const grant = session.grants.get(token);
-      if (grant !== undefined) return grant;
+      if (grant !== undefined) return keyId(grant.key) === keyId(key) ? grant : undefined;
     }
     return undefined;
   }

@@ -2,6 +2,7 @@ import {
   BackendStateError,
   InvalidOptionError,
   LockUnavailableError,
+  keyId,
   optionError,
   type Capabilities,
   type DefiniteRelease,
@@ -191,7 +192,7 @@ export class RedisDriver implements LockDriver {
   async releaseToken(key: LockKey, token: string): Promise<void> {
     const { session } = this;
     for (const grant of session.grants.values()) {
-      if (grant.token !== token) continue;
+      if (grant.token !== token || keyId(grant.key) !== keyId(key)) continue;
       // Our own: the handle says so before the store frees it.
       session.host.endGrant(grant, 'revoked', 'RELEASED_BY_TOKEN');
       this.drop(grant);

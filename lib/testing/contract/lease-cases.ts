@@ -159,7 +159,12 @@ export const leaseCases: readonly ContractCase[] = [
         caller.releaseToken(key, `${lock.token.slice(0, -4)}0000`),
         (error) => isLockError(error, 'INVALID_TOKEN') || isLockError(error, 'LOCK_NOT_HELD'),
       );
+      // Its token proves nothing about another key.
+      await assert.rejects(caller.releaseToken(clients.key(), lock.token), (error) =>
+        isLockError(error, 'LOCK_NOT_HELD'),
+      );
       assert.equal(lock.held, true);
+      assert.equal(await b.tryAcquire(key), undefined);
       await caller.releaseToken(key, lock.token);
       assert.ok(await within(2_000, 'the next', b.acquire(key)));
       await assert.rejects(caller.releaseToken(clients.key(), lock.token), (error) =>
