@@ -131,7 +131,7 @@ describe('an acquire', () => {
     const { clock, link, acquire } = await setUp();
     const outcome = acquire({ waitMs: 700 });
     await settle();
-    expect(lastWords(link)).toMatch(/ queue 0 1 request lk_id\d+$/);
+    expect(lastWords(link)).toMatch(/ queue 0 1 request lk_id\d+ \n$/);
     link.last.answer([['queued', '1800000000000123', '-1']]);
     await clock.advance(700);
     expect(lastWords(link)).toMatch(/ leave 1800000000000123 1 request /);
@@ -164,7 +164,7 @@ describe('an acquire', () => {
     await clock.advance(900);
     expect(await outcome).toEqual({ granted: false, conflict: true });
     await settle();
-    expect(lastWords(link)).toMatch(/^release 1 0 18000000059\d\d request lk_/);
+    expect(lastWords(link)).toMatch(/^release 0 18000000059\d\d request lk_/);
   });
 
   it('[D4] executed after its time is asked again, but not for ever', async () => {
@@ -193,7 +193,7 @@ describe('an acquire', () => {
     late.abort();
     expect(await second).toMatchObject({ code: 'LOCK_ABORTED' });
     await settle();
-    expect(lastWords(link)).toMatch(/^release 1 0 [1-9]\d+ request /);
+    expect(lastWords(link)).toMatch(/^release 0 [1-9]\d+ request /);
     asked.answer([['granted', '1800000000000001']]);
     await settle();
   });
@@ -227,10 +227,10 @@ describe('an acquire', () => {
     link.change('ready');
     void acquire();
     await settle();
-    expect(lastWords(link)).toMatch(/^probe 1/);
+    expect(lastWords(link)).toMatch(/^probe/);
     link.last.answer([PROBE]);
     await settle();
-    expect(lastWords(link)).toMatch(/^acquire 1/);
+    expect(lastWords(link)).toMatch(/^acquire/);
   });
 });
 
@@ -240,7 +240,7 @@ describe('a server once met', () => {
     const sent = link.calls.length;
     await clock.advance(25_000);
     expect(link.calls).toHaveLength(sent + 1);
-    expect(lastWords(link)).toMatch(/^probe 1/);
+    expect(lastWords(link)).toMatch(/^probe/);
   });
 
   it('[B-047] and found to evict keys when asked again is no more trusted: the next acquire is refused', async () => {
@@ -250,7 +250,7 @@ describe('a server once met', () => {
     await settle();
     const refused = acquire().catch((error: unknown) => error);
     await settle();
-    expect(lastWords(link)).toMatch(/^probe 1/);
+    expect(lastWords(link)).toMatch(/^probe/);
     link.last.answer([['probe', 'allkeys-lru', '1000000', 'master', '7.0.15', '']]);
     expect(await refused).toMatchObject({ code: 'BACKEND_MISCONFIGURED' });
   });

@@ -38,10 +38,10 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
   readonly name = 'acquire';
   readonly tree: string;
   readonly l2: string;
-  readonly meta: string;
   readonly facts: LockErrorFacts;
   readonly read = readAcquire;
   private readonly token: string;
+  private readonly meta: string;
   private readonly sendings = new Sendings();
   private readonly endMs: number;
   private readonly marginMs: number;
@@ -104,7 +104,7 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
     const { requestId, ttlMs, span = 1 } = this.request;
     const mode = sending.sentAt.monoMs < this.endMs ? 'queue' : 'leave';
     this.sendings.sent(sending);
-    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span} ${requestId} ${this.token}`;
+    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span} ${requestId} ${this.token} ${this.meta}`;
   }
 
   settled(answer: Answer<AcquireResult>): void {

@@ -4,7 +4,7 @@ import type { LinkState, RedisLink, RedisScript, SubscriptionListener } from '..
 export interface FakeCall {
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** The operations, as words. */
+  /** The operations: name, words, line feed, l2. */
   readonly operations: readonly string[];
   /** Answers with one result per operation. */
   answer(results: readonly unknown[], woken?: string): void;
@@ -42,7 +42,7 @@ export class FakeLink implements RedisLink {
       this.calls.push({
         keys,
         args,
-        operations: operationsOf(args),
+        operations: args.slice(HEADER),
         answer: (results, woken = '') => resolve([String(this.timeUs), woken, ...results]),
         fail: reject,
       });
@@ -70,14 +70,4 @@ export class FakeLink implements RedisLink {
   get last(): FakeCall {
     return this.calls.at(-1) as FakeCall;
   }
-}
-
-function operationsOf(args: readonly string[]): string[] {
-  const operations: string[] = [];
-  for (let at = HEADER; at < args.length;) {
-    const words = args[at] as string;
-    operations.push(words);
-    at += words.startsWith('acquire ') ? 3 : 2;
-  }
-  return operations;
 }

@@ -42,17 +42,13 @@ function setUp(): {
 }
 
 describe('operations of one turn', () => {
-  it('travel in one call, one name per tree, and are answered one by one', async () => {
+  it('travel in one call, and are answered one by one', async () => {
     const { link, ask, woken, time } = setUp();
     const answers = [ask('a'), ask('b'), ask('a')];
     await settle();
     expect(link.calls).toHaveLength(1);
-    expect(link.last.keys).toEqual(['a', 'b']);
-    expect(link.last.operations.map((words) => words.split(' ').slice(0, 2).join(' '))).toEqual([
-      'release 1',
-      'release 2',
-      'release 1',
-    ]);
+    expect(link.last.keys).toEqual(['a', 'b', 'a']);
+    expect(link.last.operations).toEqual(['release w0\n', 'release w0\n', 'release w0\n']);
     link.last.answer([['x'], ['error', 'WRONGTYPE no'], ['y']], 'id1,id2');
     const [first, second, third] = await Promise.all(answers);
     expect(first).toMatchObject({ type: 'answered', value: 'x' });
@@ -81,7 +77,7 @@ describe('operations of one turn', () => {
     await clock.advance(100);
     void ask('a', 700);
     await settle();
-    expect(link.last.operations[0]).toBe('release 1 w1800000000800');
+    expect(link.last.operations[0]).toBe('release w1800000000800\n');
   });
 
   it('are gathered while four calls are under way', async () => {
@@ -99,12 +95,20 @@ describe('operations of one turn', () => {
     expect(link.last.keys).toEqual(['b', 'c']);
   });
 
-  it('beyond 128 go into a further call', async () => {
-    const { link, ask } = setUp();
-    for (let at = 0; at < 129; at++) void ask(`t${at}`);
-    await settle();
-    expect(link.calls.map(({ keys }) => keys.length)).toEqual([128, 1]);
-  });
+  it.each([
+    [16, [16]],
+    [17, [16, 1]],
+    [64, [22, 22, 20]],
+    [400, [128, 128, 128, 16]],
+  ])(
+    '%d at once are shared by calls of which one is carried out while the next is made',
+    async (count, shares) => {
+      const { link, ask } = setUp();
+      for (let at = 0; at < count; at++) void ask(`t${at}`);
+      await settle();
+      expect(link.calls.map(({ keys }) => keys.length)).toEqual(shares);
+    },
+  );
 
   it('[D11] beyond 20,000 that could not be sent are known not to have been', async () => {
     const { link, ask } = setUp();

@@ -8,11 +8,15 @@ import type { CallHeader, CallListener } from './script-calls.js';
 import { SCRIPT_SHA1, SCRIPT_TEXT } from './script-text.js';
 import type { StoreTime } from './store-time.js';
 
-/**
- * Operations in one script call at the most: Redis does nothing else meanwhile. Not all that wait either: while it works
- * on one call the next is made ready here.
- */
+/** Operations in one script call at the most: Redis does nothing else meanwhile. */
 const MAX_OPERATIONS_PER_CALL = 128;
+/** Below this many a further call costs both sides more than it saves. */
+const MIN_OPERATIONS_PER_CALL = 16;
+/**
+ * What is on its way is shared by so many calls: while Redis works on one, the next is made ready here, and the answer to
+ * a third is read. All in one call, both sides would work in turn.
+ */
+const CALLS_AT_ONCE = 3;
 /**
  * Calls under way per lane: few, so that under load what is asked meanwhile gathers into one call; more would only queue
  * in the client library, where nothing can be taken back.
@@ -25,8 +29,10 @@ const MAX_WAITING = 20_000;
 const ORPHAN_MS = 250;
 
 const SCRIPT: RedisScript = { text: SCRIPT_TEXT, sha1: SCRIPT_SHA1 };
-/** Result words before those of the operations: TIME and woken ids. */
+/** Results before those of the operations: TIME and woken ids. */
 const HEAD = 2;
+/** Characters of an operation's name on its way (scripts/run.lua). */
+const NAME_LENGTH = 7;
 
 /** What a lane needs of whoever owns it. */
 export interface LaneHost {
@@ -103,10 +109,17 @@ export class Lane {
     if (state === 'closed') this.leaveUnsent(new Error('the Redis client is closed'));
     else if (state === 'connecting' && isNotLetIn(trouble)) this.refuseAll(trouble);
     while (state === 'ready' && this.waiting.length > 0 && this.underWay.size < MAX_CALLS_UNDER_WAY) {
-      this.call(this.waiting.splice(0, MAX_OPERATIONS_PER_CALL));
+      this.call(this.waiting.splice(0, this.operationsPerCall));
     }
     this.watchWaiting();
     if (this.waiting.length === 0 && this.underWay.size === 0) this.host.idle(this);
+  }
+
+  private get operationsPerCall(): number {
+    let onTheWay = this.waiting.length;
+    for (const { jobs } of this.underWay) onTheWay += jobs.length;
+    const share = Math.ceil(onTheWay / CALLS_AT_ONCE);
+    return Math.min(Math.max(share, MIN_OPERATIONS_PER_CALL), MAX_OPERATIONS_PER_CALL);
   }
 
   private leaveUnsent(cause: Error): void {
@@ -126,7 +139,7 @@ export class Lane {
     const nowMs = this.host.clock.monoMs();
     const jobs = taken.filter((job) => stillWanted(job, nowMs));
     if (jobs.length === 0) return;
-    const [keys, args] = this.encode(jobs);
+    const [keys, args] = this.encode(jobs as [Job, ...Job[]]);
     const call: Call = { jobs, epoch: this.host.link.epoch, timer: undefined };
     this.underWay.add(call);
     this.watchCall(call);
@@ -140,25 +153,23 @@ export class Lane {
       .finally(() => this.done(call));
   }
 
-  private encode(jobs: readonly Job[]): [string[], string[]] {
+  private encode(jobs: readonly [Job, ...Job[]]): [string[], string[]] {
     const { link, clock, time, header } = this.host;
     const sentAt = clock.now();
     const { epoch } = link;
-    const keys = new Map<string, string>();
+    // One slot, and so one server.
+    const node = this.host.nodeOf(jobs[0].operation.tree);
+    const storeMs = time.nowMs(node);
+    const keys: string[] = [];
     const args = [time.seen, header.channel, header.label, header.fencing];
     for (const job of jobs) {
       const { operation } = job;
-      const { name, tree, meta } = operation;
-      const node = this.host.nodeOf(tree);
-      const storeMs = time.nowMs(node);
       const notAfterMs = storeMs === undefined ? 0 : Math.floor(storeMs + job.deadlineMs - sentAt.monoMs);
       job.sending = { sentAt, notAfterMs, epoch, node };
-      let index = keys.get(tree);
-      if (index === undefined) keys.set(tree, (index = String(keys.size + 1)));
-      args.push(`${name} ${index} ${operation.words(job.sending)}`, operation.l2);
-      if (meta !== undefined) args.push(meta);
+      keys.push(operation.tree);
+      args.push(`${operation.name.padEnd(NAME_LENGTH)} ${operation.words(job.sending)}\n${operation.l2}`);
     }
-    return [[...keys.keys()], args];
+    return [keys, args];
   }
 
   /** Its connection is gone. A client that neither sends it again nor says so would keep it waiting for ever (case B-045). */
@@ -278,7 +289,7 @@ function settle(job: Job, answer: Answer<unknown>): void {
 function read(job: Job, result: unknown): void {
   const { operation, sending } = job;
   if (sending === undefined) return;
-  const words = Array.isArray(result) ? (result as readonly unknown[]) : [result];
+  const words = Array.isArray(result) ? (result as readonly unknown[]) : text(result).split(' ');
   const refused = failedResult(text(words[0]), text(words[1]), lockName(operation.tree, ''), operation.facts);
   if (refused !== undefined) {
     settle(job, { type: 'refused', ...refused });

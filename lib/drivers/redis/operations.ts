@@ -12,19 +12,20 @@ export interface Sending {
   readonly node: string;
 }
 
-/** One question to the klock script; several travel in one call (scripts/run.lua). */
+/** What the klock script can do (scripts/run.lua). */
+export type OperationName = 'acquire' | 'release' | 'renew' | 'inspect' | 'probe';
+
+/** One question to the klock script; several travel in one call. */
 export interface Question<R> {
-  readonly name: 'acquire' | 'release' | 'renew' | 'inspect' | 'probe';
+  readonly name: OperationName;
   readonly tree: string;
   /** '' for the L1. */
   readonly l2: string;
   /** What an error of it tells the caller. */
   readonly facts: LockErrorFacts;
-  /** Acquire only: metadata as JSON, or ''. */
-  readonly meta?: string;
   /** Whether anyone still wants it, asked just before it is sent. */
   isWanted?(): boolean;
-  /** Its arguments in words, as its header in scripts/ says: none of them may hold a blank. Called once per sending. */
+  /** Its arguments in words, as its header in scripts/ says. Called once per sending. */
   words(sending: Sending): string;
   /** Reads its result, whose first word is none of the failures every operation can have. */
   read(result: readonly unknown[]): R;

@@ -21,8 +21,8 @@ export interface CallListener {
 }
 
 /**
- * Sends operations to Redis. Those of one turn that go to the same slot travel in one script call; on a single node all
- * of them do. How many calls are under way is bounded, and what could not be sent is known not to have been.
+ * Sends operations to Redis. Those of one turn that go to the same slot travel together; on a single node all of
+ * them do. How many calls are under way is bounded, and what could not be sent is known not to have been.
  */
 export class ScriptCalls implements LaneHost {
   private readonly lanes = new Map<number, Lane>();

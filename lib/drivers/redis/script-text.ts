@@ -1,15 +1,26 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = 'e4c1f3cfd61f3aaae65c2ecbec8e3ccda05b31eb';
+export const SCRIPT_SHA1 = '164c366057d1d9246702aa5e13a8d3abd2378262';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local call, match = redis.call, string.match
 local ALIVE, OFFERED, QUEUE_TTL = 3000, 1500, 60000
 local MAX_WAITERS = 20000
-local time = redis.call('TIME')
+local time = call('TIME')
 local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local nowText = string.sub(nowUs, 1, -4)
+local nowMs = tonumber(nowText)
+local ends = {}
+local function endAfter(ms)
+  local text = ends[ms]
+  if not text then
+    text = string.format('%.0f', nowMs + tonumber(ms))
+    ends[ms] = text
+  end
+  return text
+end
 local function lockOf(tree, l2)
   if l2 == '' then return tree end
   return tree .. '/' .. l2
@@ -17,9 +28,12 @@ end
 local function refuse(kind, text)
   error({ klock = { kind, text } })
 end
+local function isOf(text, token)
+  return string.sub(text, 1, #token) == token and string.byte(text, #token + 1) == 255
+end
 local function parts(text)
   local token, n, fence, span, since, id, by, meta =
-    string.match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
+    match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
   if not token then return nil end
   return { token = token, n = n, fence = fence, span = span, since = since, id = id, by = by, meta = meta }
 end
@@ -81,11 +95,13 @@ local function mint(tree, span)
   if stored and not broken and isLarger(stored, last) then last = stored end
   local first = nowUs
   if not isLarger(first, last) then first = plus(last, 1) end
-  local upTo = plus(first, span - 1)
+  local upTo = span == '1' and first or plus(first, tonumber(span) - 1)
   if isLarger(upTo, MAX_FENCE) then refuse('state', 'the fence at ' .. key .. ' has reached its largest value') end
-  local keepMs = 60000
-  if upTo ~= nowUs then keepMs = keepMs + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs) end
-  redis.call('SET', key, upTo, 'PX', keepMs)
+  local keepMs = '60000'
+  if upTo ~= nowUs then
+    keepMs = string.format('%.0f', 60000 + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs))
+  end
+  redis.call('SET', key, upTo, 'PXAT', endAfter(keepMs))
   return first, broken
 end
 local function arrivalText(n)
@@ -195,16 +211,15 @@ local function wake(tree, l2)
   if strikeDead(tree) > 0 or l2 == '' then wakeTree(tree) else wakeKey(tree, l2) end
 end
 local function grant(tree, l2, id, token, ttl, span, meta)
-  local ends = nowMs + ttl
   local fence, repaired = mint(tree, span)
-  write(lockOf(tree, l2), { token = token, n = 0, fence = fence, span = span, since = nowMs, id = id,
-    by = label, meta = meta }, ends)
+  call('SET', lockOf(tree, l2), token .. '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' .. id ..
+    '\255' .. label .. '\255' .. meta, 'PXAT', endAfter(ttl))
   if l2 ~= '' then
-    redis.call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowMs)
-    noteBelow(tree, l2, ends)
+    call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowText)
+    noteBelow(tree, l2, nowMs + tonumber(ttl))
   end
   if repaired then return { 'granted', fence, '', '', 'repaired' } end
-  return { 'granted', fence }
+  return 'granted ' .. fence
 end
 local function conflict(tree, l2, own)
   if own then return own.by, own.left end
@@ -217,17 +232,17 @@ local function conflict(tree, l2, own)
   if ends then return '', ends - nowMs end
   return nil
 end
-local function acquire(tree, l2, words, meta)
-  local ttl, notAfter, mode, arrival, span, id, token = string.match(words, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+)$')
-  ttl, span = tonumber(ttl), tonumber(span)
-  if nowMs > tonumber(notAfter) then return { 'expired' } end
+local function acquire(tree, text)
+  local ttl, notAfter, mode, arrival, span, id, token, meta, l2 =
+    match(text, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+) ([^\n]*)\n(.*)$', 9)
+  if isLarger(nowText, notAfter) then return 'expired' end
   local lock = lockOf(tree, l2)
   local queue, gone = tree .. ':queue', tree .. ':gone'
   local inTheWay = l2 == '' and redis.call('EXISTS', lock, queue, gone, tree .. ':below')
     or redis.call('EXISTS', lock, queue, gone, tree)
   if inTheWay == 0 then return grant(tree, l2, id, token, ttl, span, meta) end
   local goneUntil = redis.call('ZSCORE', gone, id)
-  if goneUntil and tonumber(goneUntil) > nowMs then return { 'gone' } end
+  if goneUntil and tonumber(goneUntil) > nowMs then return 'gone' end
   local own = read(lock)
   if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left) } end
   local struck = strikeDead(tree)
@@ -252,46 +267,49 @@ local function acquire(tree, l2, words, meta)
   if struck > 0 then wake(tree, '') end
   return result
 end
-local function release(tree, l2, words)
-  local keepMs, goneUntil, id, token = string.match(words, '^(%d+) (%d+) (%S+) (%S+)$')
-  keepMs, goneUntil = tonumber(keepMs), tonumber(goneUntil)
+local function bury(tree, id, untilMs)
+  if untilMs <= nowMs then return end
+  local gone = tree .. ':gone'
+  redis.call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
+  redis.call('ZADD', gone, untilMs, id)
+  if redis.call('PTTL', gone) < untilMs - nowMs then redis.call('PEXPIREAT', gone, untilMs) end
+end
+local function keep(tree, l2, text, keepMs)
+  local held = parts(text)
+  held.token, held.id = 'kept:' .. held.token, ''
+  redis.call('PEXPIREAT', lockOf(tree, l2), nowMs + keepMs)
+  write(lockOf(tree, l2), held, nowMs + keepMs)
+  if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
+end
+local function free(tree, l2, lock)
+  call('DEL', lock)
+  if l2 ~= '' then call('ZREM', tree .. ':below', l2) end
+  wake(tree, l2)
+end
+local function release(tree, words)
+  local keepMs, goneUntil, id, token, l2 = match(words, '^(%d+) (%d+) (%S+) (%S+)\n(.*)$', 9)
+  if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
   local lock = lockOf(tree, l2)
-  if goneUntil > nowMs then
-    local gone = tree .. ':gone'
-    redis.call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
-    redis.call('ZADD', gone, goneUntil, id)
-    if redis.call('PTTL', gone) < goneUntil - nowMs then redis.call('PEXPIREAT', gone, goneUntil) end
-  end
-  local text = redis.call('GET', lock)
-  if text and string.sub(text, 1, #token + 1) == token .. '\255' then
-    if keepMs > 0 then
-      local held = parts(text)
-      held.token, held.id = 'kept:' .. token, ''
-      redis.call('PEXPIREAT', lock, nowMs + keepMs)
-      write(lock, held, nowMs + keepMs)
-      if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
-      return { 'released' }
-    end
-    redis.call('DEL', lock)
-    if l2 ~= '' then redis.call('ZREM', tree .. ':below', l2) end
-    wake(tree, l2)
-    return { 'released' }
+  local text = call('GET', lock)
+  if text and isOf(text, token) then
+    if keepMs == '0' then free(tree, l2, lock) else keep(tree, l2, text, tonumber(keepMs)) end
+    return 'released'
   end
   local entry = entryOf(tree, id)
   if entry then
     strike(tree, entry)
     wake(tree, '')
   end
-  if text and string.sub(text, 1, #token + 6) == 'kept:' .. token .. '\255' then return { 'released' } end
-  return { text and 'other' or 'absent' }
+  if text and isOf(text, 'kept:' .. token) then return 'released' end
+  return text and 'other' or 'absent'
 end
-local function renew(tree, l2, words)
-  local n, ttl, mode, token = string.match(words, '^(%d+) (%d+) (%a+) (%S+)$')
+local function renew(tree, words)
+  local n, ttl, mode, token, l2 = match(words, '^(%d+) (%d+) (%a+) (%S+)\n(.*)$', 9)
   ttl = tonumber(ttl)
   local name = lockOf(tree, l2)
   local lock = read(name)
-  if not lock or lock.token ~= token then return { lock and 'other' or 'absent' } end
-  if n ~= '0' and tonumber(n) < tonumber(lock.n) then return { 'superseded' } end
+  if not lock or lock.token ~= token then return lock and 'other' or 'absent' end
+  if n ~= '0' and tonumber(n) < tonumber(lock.n) then return 'superseded' end
   local left = ttl
   if mode == 'most' and lock.left > ttl then left = lock.left end
   if n ~= '0' then lock.n = n end
@@ -306,8 +324,9 @@ local function holderAt(tree, l2)
   local heldMs = tostring(math.max(0, nowMs - tonumber(lock.since)))
   return { l2, lock.id, lock.fence, lock.by, lock.meta, heldMs, tostring(lock.left) }
 end
-local function inspect(tree, l2, words)
-  local limit = tonumber(words)
+local function inspect(tree, words)
+  local limit, l2 = match(words, '^(%d+)\n(.*)$', 9)
+  limit = tonumber(limit)
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
   local below = l2 == '' and redis.call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
@@ -342,7 +361,7 @@ local function probe(tree)
   return { 'probe', field(memory, 'maxmemory_policy'), field(memory, 'maxmemory'), field(replication, 'role'),
     field(server, 'redis_version'), missing }
 end
-local operations = { acquire = acquire, release = release, renew = renew, inspect = inspect, probe = probe }
+local operations = { acquire = acquire, release = release, ['renew  '] = renew, inspect = inspect, ['probe  '] = probe }
 local function failure(problem)
   if type(problem) == 'table' then
     if problem.klock then return problem.klock end
@@ -350,12 +369,11 @@ local function failure(problem)
   end
   return { 'error', tostring(problem) }
 end
-local results, at, last = { nowUs, '' }, 5, #ARGV
-while at < last do
-  local name, tree, words = string.match(ARGV[at], '^(%a+) (%d+) ?(.*)$')
-  local ok, result = pcall(operations[name], KEYS[tonumber(tree)], ARGV[at + 1], words, ARGV[at + 2])
-  at = at + (name == 'acquire' and 3 or 2)
-  results[#results + 1] = ok and result or failure(result)
+local results = { nowUs, '' }
+for at, tree in ipairs(KEYS) do
+  local text = ARGV[at + 4]
+  local ok, result = pcall(operations[string.sub(text, 1, 7)], tree, text)
+  results[at + 2] = ok and result or failure(result)
 end
 for to, ids in pairs(messages) do
   if to == channel then results[2] = ids else redis.pcall('PUBLISH', to, ids) end

@@ -1,25 +1,23 @@
 -- acquire: grants a lock, or puts the request in line, or says no.
 --
--- Arguments: tree, l2 ('' for the L1 itself), and in words: ttl (ms), notAfter (ms of this store's clock), mode ('queue':
---   stay in line; 'leave': be told no and leave it), arrival (as answered before, 0 at first), span (fences to reserve),
---   id (request), token; then meta (JSON or '').
--- Result: {'granted', fence} for a new grant, {'granted', fence, span, ms left} for the one this id already has, whose
---   end is not moved; a fifth word 'repaired' if the fence had to be started again;
+-- Words: ttl (ms), notAfter (ms of this store's clock), mode ('queue': stay in line; 'leave': be told no and leave it),
+--   arrival (as answered before, 0 at first), span (fences to reserve), id (request), token, meta (JSON or nothing).
+-- Result: 'granted <fence>' for a new grant, {'granted', fence, span, ms left} for the one this id already has, whose
+--   end is not moved; {'granted', fence, '', '', 'repaired'} if the fence had to be started again;
 --   {'queued', arrival, ms until it is worth asking again or -1}; {'busy', label of a holder, its ms left or -1};
---   {'expired'}: executed after notAfter, nothing changed; {'gone'}: the id was taken back or given back before.
+--   'expired': executed after notAfter, nothing changed; 'gone': the id was taken back or given back before.
 -- Atomic: the test against every holder and every earlier waiter, the fence, the lock with its expiry, and leaving the
 --   line are one step. An L1 conflicts with everything below it, both ways; different L2 are independent.
 local function grant(tree, l2, id, token, ttl, span, meta)
-  local ends = nowMs + ttl
   local fence, repaired = mint(tree, span)
-  write(lockOf(tree, l2), { token = token, n = 0, fence = fence, span = span, since = nowMs, id = id,
-    by = label, meta = meta }, ends)
+  call('SET', lockOf(tree, l2), token .. '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' .. id ..
+    '\255' .. label .. '\255' .. meta, 'PXAT', endAfter(ttl))
   if l2 ~= '' then
-    redis.call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowMs)
-    noteBelow(tree, l2, ends)
+    call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowText)
+    noteBelow(tree, l2, nowMs + tonumber(ttl))
   end
   if repaired then return { 'granted', fence, '', '', 'repaired' } end
-  return { 'granted', fence }
+  return 'granted ' .. fence
 end
 
 -- Who holds something that conflicts: its label and when that may end (ms from now, -1 unknown); nil if nobody does.
@@ -35,10 +33,10 @@ local function conflict(tree, l2, own)
   return nil
 end
 
-local function acquire(tree, l2, words, meta)
-  local ttl, notAfter, mode, arrival, span, id, token = string.match(words, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+)$')
-  ttl, span = tonumber(ttl), tonumber(span)
-  if nowMs > tonumber(notAfter) then return { 'expired' } end
+local function acquire(tree, text)
+  local ttl, notAfter, mode, arrival, span, id, token, meta, l2 =
+    match(text, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+) ([^\n]*)\n(.*)$', 9)
+  if isLarger(nowText, notAfter) then return 'expired' end
   local lock = lockOf(tree, l2)
   local queue, gone = tree .. ':queue', tree .. ':gone'
   -- Nearly always nothing is there, and one command tells.
@@ -46,7 +44,7 @@ local function acquire(tree, l2, words, meta)
     or redis.call('EXISTS', lock, queue, gone, tree)
   if inTheWay == 0 then return grant(tree, l2, id, token, ttl, span, meta) end
   local goneUntil = redis.call('ZSCORE', gone, id)
-  if goneUntil and tonumber(goneUntil) > nowMs then return { 'gone' } end
+  if goneUntil and tonumber(goneUntil) > nowMs then return 'gone' end
   local own = read(lock)
   if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left) } end
   local struck = strikeDead(tree)

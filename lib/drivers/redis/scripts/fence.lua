@@ -1,4 +1,4 @@
--- Fences: mint(tree, span) reserves span of them and returns the first, in decimal.
+-- Fences: mint(tree, span) reserves span (text) of them and returns the first, in decimal.
 --
 -- Key: <tree>:fence. Larger than every fence the tree gave out, than TIME, and than whatever the client has met on this
 -- store, so it rises even if the stored one was lost in a failover. Decimal text compared by length and then by
@@ -36,10 +36,12 @@ local function mint(tree, span)
   if stored and not broken and isLarger(stored, last) then last = stored end
   local first = nowUs
   if not isLarger(first, last) then first = plus(last, 1) end
-  local upTo = plus(first, span - 1)
+  local upTo = span == '1' and first or plus(first, tonumber(span) - 1)
   if isLarger(upTo, MAX_FENCE) then refuse('state', 'the fence at ' .. key .. ' has reached its largest value') end
-  local keepMs = 60000
-  if upTo ~= nowUs then keepMs = keepMs + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs) end
-  redis.call('SET', key, upTo, 'PX', keepMs)
+  local keepMs = '60000'
+  if upTo ~= nowUs then
+    keepMs = string.format('%.0f', 60000 + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs))
+  end
+  redis.call('SET', key, upTo, 'PXAT', endAfter(keepMs))
   return first, broken
 end

@@ -1,7 +1,6 @@
 -- inspect: who holds a key or something that conflicts with it, and who waits. Changes nothing.
 --
--- Arguments: tree, l2 ('' for the L1 and everything below it), and in words: limit (holders and waiters listed at most,
---   each).
+-- Words: limit (holders and waiters listed at most, each). The L1 is reported with everything below it.
 -- Result: {'report', waiters in all, {holder, ...}, {waiter, ...}} with
 --   holder = {l2, id, fence, label, metadata as JSON, ms since the grant, ms left}, waiter = {l2, id, label, ms waited}.
 -- Atomic: one snapshot. Reads of the line are bounded: beyond 1,000 entries the count is that of the whole tree.
@@ -12,8 +11,9 @@ local function holderAt(tree, l2)
   return { l2, lock.id, lock.fence, lock.by, lock.meta, heldMs, tostring(lock.left) }
 end
 
-local function inspect(tree, l2, words)
-  local limit = tonumber(words)
+local function inspect(tree, words)
+  local limit, l2 = match(words, '^(%d+)\n(.*)$', 9)
+  limit = tonumber(limit)
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
   local below = l2 == '' and redis.call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }

@@ -1,6 +1,6 @@
 -- probe: whether the store can be trusted with locks, found out by running a real script where locks will live.
 --
--- Arguments: tree (a name in the slot to be probed), l2 (''), no words. Writes nothing but one message to the client's own channel.
+-- No words; its tree is a name in the slot to be probed. Writes nothing but one message to the client's own channel.
 -- Result: {'probe', maxmemory policy, maxmemory, role, version, what could not be done}; a field that could not be read
 --   is ''. The last one names a missing right, such as that to publish.
 local function field(info, name)

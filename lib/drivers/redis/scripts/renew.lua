@@ -1,17 +1,17 @@
 -- renew: moves the end of a lock that this token holds. Never makes one.
 --
--- Arguments: tree, l2, and in words: n (number of this renewal, growing per grant from 1; 0 for a call by token), ttl
---   (ms), mode ('most': the end never comes nearer; 'exact': the end becomes now + ttl, also if that is nearer), token.
--- Result: {'renewed', ms left}; {'superseded'}: a later renewal was executed before, nothing changed;
---   {'other'}, {'absent'}: this token does not hold.
+-- Words: n (number of this renewal, growing per grant from 1; 0 for a call by token), ttl (ms), mode ('most': the end
+--   never comes nearer; 'exact': the end becomes now + ttl, also if that is nearer), token.
+-- Result: {'renewed', ms left}; 'superseded': a later renewal was executed before, nothing changed;
+--   'other', 'absent': this token does not hold.
 -- Atomic: the comparisons and the new expiry are one step.
-local function renew(tree, l2, words)
-  local n, ttl, mode, token = string.match(words, '^(%d+) (%d+) (%a+) (%S+)$')
+local function renew(tree, words)
+  local n, ttl, mode, token, l2 = match(words, '^(%d+) (%d+) (%a+) (%S+)\n(.*)$', 9)
   ttl = tonumber(ttl)
   local name = lockOf(tree, l2)
   local lock = read(name)
-  if not lock or lock.token ~= token then return { lock and 'other' or 'absent' } end
-  if n ~= '0' and tonumber(n) < tonumber(lock.n) then return { 'superseded' } end
+  if not lock or lock.token ~= token then return lock and 'other' or 'absent' end
+  if n ~= '0' and tonumber(n) < tonumber(lock.n) then return 'superseded' end
   local left = ttl
   if mode == 'most' and lock.left > ttl then left = lock.left end
   if n ~= '0' then lock.n = n end

@@ -1,7 +1,7 @@
 -- Shared part of the klock script: time, names of keys, and what stands in a lock.
 --
--- One tree is an L1 with every L2 below it. KEYS names one key per tree, `<prefix>{<l1>}`, which is also the L1's own
--- lock; every other key of the tree is that name and a suffix, so all of them live in the slot of the hash tag:
+-- One tree is an L1 with every L2 below it. KEYS[i] names the tree of operation i, `<prefix>{<l1>}`, which is also the
+-- L1's own lock; every other key of the tree is that name and a suffix, so all of them live in the slot of the hash tag:
 --   <tree>            string  the lock [l1]
 --   <tree>/<l2>       string  the lock [l1, l2]
 --   <tree>:fence      string  last fence given out below the tree, decimal
@@ -20,17 +20,33 @@
 -- A lock is one string, so that it is written together with its expiry by one command: token, number of the last
 -- renewal, fence, span, ms of the grant, id (request), label, metadata (JSON), separated by \255. While it is kept
 -- without a holder its token is that of the last one with `kept:` before it.
+--
+-- Most of the time of a call goes into Lua itself, not into commands: what every acquire and release passes through
+-- takes its arguments apart by one pattern and prints no number, since Redis prints one for each that it is given.
 local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local call, match = redis.call, string.match
 
 -- How long a waiter counts as alive after it asked, how long after it was woken, and what keeps a tree's waiting
 -- state from outliving a crash of everybody, in ms.
 local ALIVE, OFFERED, QUEUE_TTL = 3000, 1500, 60000
 local MAX_WAITERS = 20000
 
-local time = redis.call('TIME')
+local time = call('TIME')
 -- Microseconds as text: a Lua number would be printed rounded.
 local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local nowText = string.sub(nowUs, 1, -4)
+local nowMs = tonumber(nowText)
+
+-- When what lasts `ms` (text) from now on ends, as text. The locks of one call mostly have one length.
+local ends = {}
+local function endAfter(ms)
+  local text = ends[ms]
+  if not text then
+    text = string.format('%.0f', nowMs + tonumber(ms))
+    ends[ms] = text
+  end
+  return text
+end
 
 local function lockOf(tree, l2)
   if l2 == '' then return tree end
@@ -42,10 +58,15 @@ local function refuse(kind, text)
   error({ klock = { kind, text } })
 end
 
+-- Whether a lock's text begins with this token.
+local function isOf(text, token)
+  return string.sub(text, 1, #token) == token and string.byte(text, #token + 1) == 255
+end
+
 -- The parts of a lock's text; nil for what is no lock of ours.
 local function parts(text)
   local token, n, fence, span, since, id, by, meta =
-    string.match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
+    match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
   if not token then return nil end
   return { token = token, n = n, fence = fence, span = span, since = since, id = id, by = by, meta = meta }
 end
