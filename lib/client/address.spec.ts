@@ -27,6 +27,9 @@ describe('parseAddress', () => {
     ['klock://lock-1:8080/path', 'must be host:port'],
     ['klock://lo ck:8080', 'must be host:port'],
     ['klock://::1:8080', 'must be host:port'],
+    ['klock://lo\0ck:8080', 'must be host:port'],
+    ['klock://lo\ud800ck:8080', 'must be host:port'],
+    [`klock://${'a'.repeat(254)}:8080`, 'must be host:port'],
     [42, 'must be a string'],
     [null, 'must be a string'],
   ])('[K-138] refuses %p, naming the option and the value', (value, problem) => {
@@ -36,15 +39,22 @@ describe('parseAddress', () => {
     expect(() => parseAddress('url[1]', value)).toThrow(`url[1] ${problem}`);
   });
 
-  it('refuses a user part without showing it: it may hold a password', () => {
+  it.each([
+    ['klock://me:secret@lock-1:8080', 'klock://***@lock-1:8080'],
+    ['klock://me:secret@secret@lock-1:8080', 'klock://***@lock-1:8080'],
+    ['klock://me:secret/secret@lock-1:8080', 'klock://***@lock-1:8080'],
+    ['klock://me: secret #@lock-1:8080', 'klock://***@lock-1:8080'],
+    ['http://me:secret@lock-1:8080', 'http://***@lock-1:8080'],
+    ['me:secret/x@lock-1:8080', '***@lock-1:8080'],
+  ])('[K-138] refuses the user part of %p without showing it: it may hold a password', (value, shown) => {
     let error: unknown;
     try {
-      parseAddress('url', 'klock://me:secret@lock-1:8080');
+      parseAddress('url', value);
     } catch (caught) {
       error = caught;
     }
-    expect(error).toMatchObject({ code: 'INVALID_OPTION', option: 'url', value: 'klock://***@lock-1:8080' });
-    expect(JSON.stringify(error)).not.toContain('secret');
+    expect(error).toMatchObject({ code: 'INVALID_OPTION', option: 'url', value: shown });
+    expect(`${(error as Error).message} ${JSON.stringify(error)}`).not.toContain('secret');
   });
 
   it('knows the addresses that are only this machine', () => {

@@ -22,7 +22,8 @@ const SCHEMES: Readonly<Record<string, boolean>> = {
   'grpcs:': true,
 };
 
-const AUTHORITY = /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<name>[^\s/?#@:[\]]+))(?::(?<port>\d{1,5}))?\/?$/;
+const AUTHORITY =
+  /^(?:\[(?<v6>[0-9a-fA-F:.]+)\]|(?<name>[^\s\p{C}/?#@:[\]]{1,253}))(?::(?<port>\d{1,5}))?\/?$/u;
 
 /**
  * Reads `klock://host:port`, `klocks://…`, `grpc://…`, `grpcs://…` or `host:port`; letter case of the scheme and blanks
@@ -57,7 +58,8 @@ function splitScheme(option: string, value: string, text: string): { secure: boo
 
 function refuse(option: string, value: unknown, problem: string): InvalidOptionError {
   // A user part may hold a password, which must reach no log.
-  const shown = typeof value === 'string' ? value.replace(/[^/@\s]*@/, '***@') : value;
+  const shown =
+    typeof value === 'string' ? value.replace(/^(\s*[a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1***@') : value;
   return new InvalidOptionError(`${option} ${problem}, got ${quote(shown)}`, { option, value: shown });
 }
 

@@ -76,6 +76,7 @@ const DEFAULT_IDLE_SESSION_MS = 30_000;
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   if (typeof options !== 'object' || options === null) throw optionError('options', 'an object', options);
   refuseUnknown('the klock driver', options, CLIENT_OPTION_NAMES);
+  const { watch = 'hint' } = options;
   const authToken = checkToken(options.authToken);
   const transport = checkTransport(options.transport);
   const targets = checkUrls(options.url).map((address) => secureOf(address, transport, authToken));
@@ -88,7 +89,7 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
     connectTimeoutMs:
       optionalDuration('connectTimeoutMs', options.connectTimeoutMs) ?? DEFAULT_CONNECT_TIMEOUT_MS,
     keepaliveMs: checkKeepalive(options.keepaliveMs),
-    strictWatch: checkOneOf('watch', ['hint', 'strict'], options.watch ?? 'hint') === 'strict',
+    strictWatch: checkOneOf('watch', ['hint', 'strict'], watch) === 'strict',
     idleSessionMs: optionalDuration('idleSessionMs', options.idleSessionMs) ?? DEFAULT_IDLE_SESSION_MS,
   };
 }
@@ -131,9 +132,14 @@ function secureOf(address: ServerAddress, transport: Transport, authToken: strin
 }
 
 function checkCa(value: unknown): string | Buffer | undefined {
-  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-  if (Buffer.isBuffer(value)) return value;
-  throw optionError('ca', 'certificates in PEM form, as a string or Buffer', value);
+  if (value === undefined) return undefined;
+  // What holds no certificate would be taken for an empty list: every connection would fail, with no word of why.
+  if ((typeof value === 'string' || Buffer.isBuffer(value)) && value.includes('-----BEGIN ')) return value;
+  // Not quoted: it may be a private key.
+  throw new InvalidOptionError('ca must be certificates in PEM form, as a string or Buffer', {
+    option: 'ca',
+    value: typeof value === 'object' ? value && 'an object' : typeof value,
+  });
 }
 
 function optionalDuration(option: string, value: unknown): number | undefined {

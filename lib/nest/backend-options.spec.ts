@@ -23,7 +23,7 @@ describe('the options of a back end', () => {
     const given: Record<(typeof URL_OPTIONS)[number], unknown> = {
       authToken: 'secret',
       transport: 'insecure',
-      ca: 'pem',
+      ca: '-----BEGIN CERTIFICATE-----',
       sessionLeaseMs: 10_000,
       leaseBufferMs: 1,
       connectTimeoutMs: 1_000,
