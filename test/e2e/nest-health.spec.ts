@@ -1,8 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { HealthCheck, HealthCheckService, TerminusModule, type HealthCheckResult } from '@nestjs/terminus';
 import { KlockHealthIndicator, KlockModule, getKlockToken, type Klock, type KlockModuleOptions } from 'klock';
 import { LockServer } from 'klock/server';
+import { WireClient } from '../../lib/server/server.spec-support.js';
+import { freePort } from '../support/free-ports.js';
 import { rejection, sharedMemory, until } from './nest-support.js';
 
 @Controller()
@@ -118,6 +123,71 @@ describe('the health indicator in terminus', () => {
     const indicator = app.get(KlockHealthIndicator);
     await app.close();
     expect((await indicator.isHealthy('locks')).locks).toMatchObject({ status: 'down', state: 'closing' });
+  });
+
+  it('is down while a real server drains', async () => {
+    server = new LockServer({ address: '127.0.0.1:0' });
+    await server.start();
+    app = await appOf({ url: `klock://${server.address}` });
+    expect((await check(app)).locks).toMatchObject({ status: 'up', state: 'ok' });
+    // Somebody who does not listen: his lease is waited for.
+    const deaf = new WireClient(server.address);
+    await deaf.session(20_000n);
+    const drained = server.drain({ limitMs: 20_000 });
+    await until('draining', async () => (await check(app!)).locks.state === 'draining');
+    expect(await check(app)).toMatchObject({ http: 503, overall: 'error', locks: { status: 'down' } });
+    expect(await rejection(app.get<Klock>(getKlockToken()).acquire('k', { waitMs: 100 }))).toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+    });
+    await server.close({ graceMs: 1 });
+    await drained;
+    deaf.close();
+  }, 20_000);
+
+  it.each(['beside the application', 'hosted by it'])(
+    'is down while a real server waits for the locks of the one before it, and up again when it has: %s',
+    async (where) => {
+      const folder = await mkdtemp(join(tmpdir(), 'klock-health-'));
+      // A directory nobody says is new may be that of a server that was killed.
+      const settings = {
+        address: `127.0.0.1:${await freePort()}`,
+        stateDir: folder,
+        maxLeaseMs: 1_500,
+        defaultLeaseMs: 1_500,
+      };
+      try {
+        if (where === 'hosted by it') app = await appOf({ server: settings, ttlMs: 1_000 });
+        else {
+          server = new LockServer(settings);
+          await server.start();
+          app = await appOf({ url: `klock://${settings.address}`, ttlMs: 1_000 });
+        }
+        expect(await check(app)).toMatchObject({
+          http: 503,
+          overall: 'error',
+          locks: { status: 'down', state: 'quarantined' },
+        });
+        // What a lock was told meanwhile is no news for ever.
+        const klock = app.get<Klock>(getKlockToken());
+        expect(await rejection(klock.acquire('k', { waitMs: 1 }))).toMatchObject({
+          code: 'LOCK_UNAVAILABLE',
+        });
+        await until('ok', async () => (await check(app!)).locks.state === 'ok');
+        expect(await check(app)).toMatchObject({ http: 200, locks: { status: 'up' } });
+      } finally {
+        await app?.close();
+        await server?.close({ graceMs: 1 });
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+    20_000,
+  );
+
+  it('is down where a real server refuses the token for good', async () => {
+    server = new LockServer({ address: '127.0.0.1:0', authToken: 'right-token-of-the-server' });
+    await server.start();
+    app = await appOf({ url: `klock://${server.address}`, authToken: 'wrong' });
+    expect(await check(app)).toMatchObject({ http: 503, locks: { status: 'down', state: 'misconfigured' } });
   });
 
   it('refuses instances and options it does not know', async () => {

@@ -5,7 +5,6 @@ import {
   formatKey,
   InvalidOptionError,
   InvalidTokenError,
-  isLockError,
   keyId,
   LockNotHeldError,
   LockUnavailableError,
@@ -28,10 +27,10 @@ import {
   errorOfOutcome,
   resolveClientOptions,
   type ClientOptions,
-  type NoAnswer,
   type ResolvedClientOptions,
 } from '../../client/index.js';
 import { HandoverDriver } from '../kit/index.js';
+import { checkHealth } from './health-check.js';
 
 /** How the klock driver reaches its server and keeps its sessions; see {@link ClientOptions}. */
 export type KlockDriverOptions = ClientOptions;
@@ -52,9 +51,6 @@ const CAPABILITIES: Capabilities = {
 
 /** How long the server may take to say who holds what. */
 const INSPECT_TIMEOUT_MS = 5_000;
-
-/** What a health check may take. */
-const HEALTH_TIMEOUT_MS = 2_000;
 
 /**
  * Locks of a klock server. Connects at the first lock, or at `ready()`.
@@ -99,11 +95,7 @@ class KlockDriver implements LockDriver {
     if (client === undefined || host === undefined || client.isClosed) {
       return { state: 'unreachable', detail: 'the driver is closed or not attached' };
     }
-    const startedMs = host.clock.monoMs();
-    const problem = await client.reach(HEALTH_TIMEOUT_MS);
-    const tookMs = host.clock.monoMs() - startedMs;
-    if (problem === undefined) return { state: stateByCode(client.lastWord) ?? 'ok', tookMs };
-    return { state: stateByProblem(problem), tookMs, detail: errorOfOutcome(problem).message };
+    return await checkHealth(client, host);
   }
 
   acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
@@ -190,14 +182,4 @@ class KlockDriver implements LockDriver {
 
 function notHeld(key: LockKey, operation: 'release' | 'extend'): LockNotHeldError {
   return new LockNotHeldError(`${formatKey(key)} is not held through this client`, { key, operation });
-}
-
-function stateByProblem(problem: NoAnswer): DriverHealth['state'] {
-  if (isLockError(errorOfOutcome(problem), 'BACKEND_MISCONFIGURED')) return 'misconfigured';
-  return (problem.kind === 'refused' ? stateByCode(problem.refusal.code) : undefined) ?? 'unreachable';
-}
-
-function stateByCode(code: string | undefined): DriverHealth['state'] | undefined {
-  if (code === 'SERVER_DRAINING') return 'draining';
-  return code === 'SERVER_RECOVERING' || code === 'STORAGE_UNAVAILABLE' ? 'quarantined' : undefined;
 }
