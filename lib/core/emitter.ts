@@ -1,4 +1,5 @@
-import type { LockEvent } from './lock-events.js';
+import { LOCK_EVENT_TYPES, type LockEvent } from './lock-events.js';
+import { checkOneOf } from './options.js';
 
 type Listener<E extends LockEvent['type']> = (event: Extract<LockEvent, { type: E }>) => void;
 
@@ -6,7 +7,9 @@ type Listener<E extends LockEvent['type']> = (event: Extract<LockEvent, { type: 
 export class Emitter {
   private readonly listeners = new Map<string, Set<(event: LockEvent) => void>>();
 
+  /** @throws InvalidOptionError for a type that never comes: its listener would wait in vain. */
   on<E extends LockEvent['type']>(type: E, listener: Listener<E>): Disposable {
+    checkOneOf('type', LOCK_EVENT_TYPES, type);
     const set = this.listeners.get(type) ?? new Set();
     this.listeners.set(type, set);
     // Wrapped, so that one function added twice is two listeners, each with a disposal of its own.

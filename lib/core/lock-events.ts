@@ -58,3 +58,18 @@ export type LockEvent =
   | { readonly type: 'store.unavailable'; readonly cause: unknown }
   | { readonly type: 'store.available' }
   | { readonly type: 'warning'; readonly code: string; readonly message: string; readonly cause?: unknown };
+
+/** Every type there is. */
+export const LOCK_EVENT_TYPES = Object.keys({
+  'lock.granted': 0,
+  'lock.released': 0,
+  'lock.lost': 0,
+  'lease.jeopardy': 0,
+  'lease.renewed': 0,
+  'acquire.failed': 0,
+  'release.failed': 0,
+  'lock.long-held': 0,
+  'store.unavailable': 0,
+  'store.available': 0,
+  warning: 0,
+} satisfies Record<LockEvent['type'], 0>) as readonly LockEvent['type'][];

@@ -59,6 +59,19 @@ describe('instance options', () => {
     expect(() => createKlock({ driver: coarse, ttlMs: 1_500 })).toThrow(/multiple of 1000 ms/);
   });
 
+  it('[B-005] refuses what is no options, a listener of a type that never comes, and half a character in metadata', async () => {
+    const klock = createKlock({ driver: new ScriptedDriver(), clock: new FakeClock() });
+    await expect(klock.close(null as never)).rejects.toMatchObject({ code: 'INVALID_OPTION', value: null });
+    await expect(klock.close(5 as never)).rejects.toMatchObject({ code: 'INVALID_OPTION', value: 5 });
+    expect(() => klock.on('lock.lots' as 'lock.lost', () => undefined)).toThrow(
+      /^type must be .*'lock.lost'.*, got "lock.lots"$/,
+    );
+    for (const metadata of [{ a: '\ud800' }, { 'b\udc00': 'x' }]) {
+      await expect(klock.acquire('k', { metadata })).rejects.toMatchObject({ option: 'metadata' });
+    }
+    await klock.close();
+  });
+
   it('refuses anything that is no driver', () => {
     expect(() => createKlock({ driver: undefined as never })).toThrow(/driver must be a lock driver/);
     expect(() => createKlock(undefined as never)).toThrow(/driver must be a lock driver/);

@@ -147,6 +147,8 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
   let bytes = 0;
   for (const [name, text] of entries) {
     if (typeof text !== 'string') throw optionError(`metadata.${name}`, 'a string', text);
+    // Half of a surrogate pair would reach the store as something else.
+    if (/\p{Cs}/u.test(name + text)) throw optionError('metadata', 'well-formed Unicode', `${name}: ${text}`);
     bytes += utf8Length(name) + utf8Length(text);
   }
   if (bytes > MAX_METADATA_BYTES)
@@ -154,8 +156,10 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
   return Object.freeze({ ...(value as Record<string, string>) });
 }
 
-/** Refuses options nobody knows: a misspelt one would silently change nothing. */
+/** Refuses what is no object, and options nobody knows: a misspelt one would silently change nothing. */
 export function refuseUnknown(what: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null)
+    throw optionError('options', `an object of options of ${what}`, options);
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
     throw new InvalidOptionError(`${what} has no option ${quote(name)}; known are ${known.join(', ')}`, {
