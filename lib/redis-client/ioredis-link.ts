@@ -1,5 +1,6 @@
 import type { Clock } from '../core/index.js';
 import { hashSlot } from './hash-slot.js';
+import { keyPrefixOf, withKeyPrefix } from './key-prefix.js';
 import { LinkEvents, type Listened } from './link-events.js';
 import { ReconnectingSubscription, type OpenSubscriber } from './reconnecting-subscription.js';
 import type { LinkState, RedisLink, SubscriptionListener } from './redis-link.js';
@@ -12,6 +13,7 @@ interface Options {
   readonly db?: number;
   readonly name?: string;
   readonly sentinels?: readonly unknown[] | null;
+  readonly keyPrefix?: string | Uint8Array;
 }
 
 /** What is used of ioredis. */
@@ -43,6 +45,7 @@ export class IoredisLink implements RedisLink {
   readonly topology: 'single' | 'sentinel';
   readonly seesConnections = true;
   readonly address: string;
+  readonly keyPrefix: string;
   private readonly client: Ioredis;
   private readonly events = new LinkEvents();
 
@@ -50,7 +53,8 @@ export class IoredisLink implements RedisLink {
     this.client = client as Ioredis;
     const options = this.client.options ?? {};
     this.topology = options.sentinels == null ? 'single' : 'sentinel';
-    this.address = addressOf(options);
+    this.keyPrefix = keyPrefixOf(options.keyPrefix);
+    this.address = withKeyPrefix(addressOf(options), this.keyPrefix);
     listenTo(this.events, this.client);
   }
 
@@ -106,12 +110,15 @@ export class IoredisClusterLink implements RedisLink {
   readonly topology = 'cluster';
   readonly seesConnections = true;
   readonly address: string;
+  readonly keyPrefix: string;
   private readonly client: IoredisCluster;
   private readonly events = new LinkEvents();
 
   constructor(client: object) {
     this.client = client as IoredisCluster;
-    this.address = (this.client.startupNodes ?? []).map(nodeAddress).sort().join(',') || 'cluster';
+    const nodes = (this.client.startupNodes ?? []).map(nodeAddress).sort().join(',');
+    this.keyPrefix = keyPrefixOf(this.client.options?.keyPrefix);
+    this.address = withKeyPrefix(nodes || 'cluster', this.keyPrefix);
     listenTo(this.events, this.client);
     this.events.listen(this.client, '-node', () => this.events.changed());
     this.events.listen(this.client, '+node', (node) => this.watch(node as Ioredis));
@@ -143,7 +150,7 @@ export class IoredisClusterLink implements RedisLink {
   }
 
   readonly waitForReplicas = async (key: string, replicas: number, timeoutMs: number): Promise<number> => {
-    const name = this.nodeOf(hashSlot(key));
+    const name = this.nodeOf(hashSlot(this.keyPrefix + key));
     const node = this.client.nodes('master').find((each) => addressOf(each.options ?? {}, false) === name);
     return node === undefined ? 0 : Number(await node.call('WAIT', replicas, timeoutMs));
   };

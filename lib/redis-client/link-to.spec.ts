@@ -55,6 +55,33 @@ describe('linkTo', () => {
   it('names the address of a client, never its credentials', () => {
     expect(linkTo(like(new FakeIoredis())).address).toBe('redis.internal:6380/2');
     expect(linkTo(like(new FakeNodeRedis())).address).toBe('redis.internal:6380/3');
+    const cluster = Object.assign(new FakeNodeRedis(), {
+      nodeClient: () => 0,
+      slots: [],
+      _options: { rootNodes: [{ url: 'redis://user:secret@b:2/0' }, { socket: { host: 'a', port: 1 } }] },
+    });
+    expect(linkTo(like(cluster)).address).toBe('a:1,b:2');
+  });
+
+  it('[D-56] names the prefix that the client itself puts before every key: locks under another are others', () => {
+    const options = { host: 'redis.internal', port: 6380, db: 2, password: 'secret' };
+    const withPrefix = Object.assign(new FakeIoredis(), { options: { ...options, keyPrefix: 'shop:' } });
+    expect(linkTo(like(withPrefix))).toMatchObject({
+      keyPrefix: 'shop:',
+      address: 'redis.internal:6380/2/shop:',
+    });
+    const cluster = Object.assign(new FakeIoredis(), {
+      nodes: () => [],
+      startupNodes: ['a:1'],
+      options: { ...options, keyPrefix: Buffer.from('shop:') },
+    });
+    expect(linkTo(like(cluster))).toMatchObject({ keyPrefix: 'shop:', address: 'a:1/shop:' });
+    const nodeRedis = Object.assign(new FakeNodeRedis(), { _keyPrefix: 'shop:' });
+    expect(linkTo(like(nodeRedis))).toMatchObject({
+      keyPrefix: 'shop:',
+      address: 'redis.internal:6380/3/shop:',
+    });
+    expect(linkTo(like(new FakeNodeRedis()))).toMatchObject({ keyPrefix: '' });
   });
 
   it.each([[undefined], [null], ['redis://'], [{}], [new EventEmitter()], [{ evalsha: () => 0 }]])(

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/index.js';
 import { hashSlot } from './hash-slot.js';
+import { keyPrefixOf, withKeyPrefix } from './key-prefix.js';
 import { LinkEvents, type Listened } from './link-events.js';
 import { ReconnectingSubscription, type OpenSubscriber } from './reconnecting-subscription.js';
 import type { LinkState, RedisLink, SubscriptionListener } from './redis-link.js';
@@ -16,6 +17,8 @@ interface NodeRedis extends Listened {
   readonly isOpen: boolean;
   readonly isReady?: boolean;
   readonly options?: Options;
+  /** Since version 6.3; each kind of client has it. */
+  readonly _keyPrefix?: string | Uint8Array;
   evalSha(sha1: string, options: ScriptOptions): Promise<unknown>;
   eval(text: string, options: ScriptOptions): Promise<unknown>;
   sendCommand(args: readonly string[]): Promise<unknown>;
@@ -37,6 +40,7 @@ interface ClusterNode {
 }
 
 interface NodeRedisCluster extends NodeRedis {
+  readonly _options?: { readonly rootNodes?: readonly Options[] };
   readonly slots?: readonly ({ readonly master?: ClusterNode } | undefined)[];
   nodeClient(node: ClusterNode): NodeRedis | Promise<NodeRedis>;
 }
@@ -52,6 +56,7 @@ const CHANGE_EVENTS = {
 export class NodeRedisLink implements RedisLink {
   readonly library = 'node-redis';
   readonly address: string;
+  readonly keyPrefix: string;
   /** A Sentinel client replaces the connections of its pool without a word. */
   readonly seesConnections: boolean;
   readonly waitForReplicas: RedisLink['waitForReplicas'];
@@ -63,7 +68,8 @@ export class NodeRedisLink implements RedisLink {
     readonly topology: 'single' | 'sentinel' | 'cluster',
   ) {
     this.client = client as NodeRedis;
-    this.address = addressOf(this.client, topology);
+    this.keyPrefix = keyPrefixOf(this.client._keyPrefix);
+    this.address = withKeyPrefix(addressOf(this.client, topology), this.keyPrefix);
     this.seesConnections = topology !== 'sentinel';
     this.waitForReplicas = topology === 'sentinel' ? undefined : (key, n, ms) => this.wait(key, n, ms);
     const { events } = this;
@@ -126,23 +132,31 @@ export class NodeRedisLink implements RedisLink {
   private async nodeFor(key: string): Promise<NodeRedis | undefined> {
     if (this.topology !== 'cluster') return this.client;
     const cluster = this.client as NodeRedisCluster;
-    const master = cluster.slots?.[hashSlot(key)]?.master;
+    const master = cluster.slots?.[hashSlot(this.keyPrefix + key)]?.master;
     return master === undefined ? undefined : await cluster.nodeClient(master);
   }
 }
 
-function addressOf({ options }: NodeRedis, topology: string): string {
-  if (topology !== 'single') return topology;
-  const { socket, url, database } = options ?? {};
-  if (socket?.path !== undefined) return `${socket.path}/${database ?? 0}`;
-  if (socket?.host === undefined && url !== undefined) return hostOf(url, database);
-  return `${socket?.host ?? 'localhost'}:${socket?.port ?? 6379}/${database ?? 0}`;
+/** A Sentinel client tells nobody where it leads. */
+function addressOf(client: NodeRedis, topology: string): string {
+  if (topology === 'single') return `${serverOf(client.options)}/${databaseOf(client.options)}`;
+  const { rootNodes = [] } = (topology === 'cluster' && (client as NodeRedisCluster)._options) || {};
+  return rootNodes.map(serverOf).sort().join(',') || topology;
 }
 
-/** Host, port and database of a URL; never its credentials. */
-function hostOf(url: string, database: number | undefined): string {
-  const { hostname, port, pathname } = new URL(url);
-  return `${hostname}:${port || 6379}/${database ?? (pathname.slice(1) || 0)}`;
+/** Host and port, or the path of a socket; never credentials. */
+function serverOf({ socket, url }: Options = {}): string {
+  if (socket?.path !== undefined) return socket.path;
+  if (socket?.host === undefined && url !== undefined) {
+    const { hostname, port } = new URL(url);
+    return `${hostname}:${port || 6379}`;
+  }
+  return `${socket?.host ?? 'localhost'}:${socket?.port ?? 6379}`;
+}
+
+function databaseOf({ socket, url, database }: Options = {}): string | number {
+  const isByUrl = socket?.path === undefined && socket?.host === undefined && url !== undefined;
+  return database ?? ((isByUrl && new URL(url).pathname.slice(1)) || 0);
 }
 
 /** A client that keeps a connection for subscriptions by itself, and has no duplicate. */

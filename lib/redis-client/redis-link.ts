@@ -16,8 +16,10 @@ export interface SubscriptionListener {
 export interface RedisLink {
   readonly library: 'ioredis' | 'node-redis';
   readonly topology: 'single' | 'sentinel' | 'cluster';
-  /** Where it leads, such as `127.0.0.1:6379/0`; for a Cluster its start nodes. */
+  /** Where it leads, such as `127.0.0.1:6379/0`, for a Cluster its start nodes; and the client's own prefix, if any. */
   readonly address: string;
+  /** What the client itself puts before every key, which then decides its slot. */
+  readonly keyPrefix: string;
   /** False if connections can be replaced without this link noticing: then nothing may be concluded from {@link epoch}. */
   readonly seesConnections: boolean;
   readonly state: LinkState;

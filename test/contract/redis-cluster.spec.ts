@@ -13,18 +13,19 @@ interface ClusterClient {
   end(): void;
 }
 
-async function ioredisCluster(cluster: RedisCluster): Promise<ClusterClient> {
+async function ioredisCluster(cluster: RedisCluster, keyPrefix = ''): Promise<ClusterClient> {
   const nodes = cluster.masters.map(({ port }) => ({ host: '127.0.0.1', port }));
-  const client = new Cluster(nodes, { lazyConnect: true, clusterRetryStrategy: () => 50 });
+  const client = new Cluster(nodes, { lazyConnect: true, clusterRetryStrategy: () => 50, keyPrefix });
   client.on('error', () => undefined);
   await client.connect();
   return { client, end: () => client.disconnect() };
 }
 
-async function nodeRedisCluster(cluster: RedisCluster): Promise<ClusterClient> {
+async function nodeRedisCluster(cluster: RedisCluster, keyPrefix = ''): Promise<ClusterClient> {
   const client = createCluster({
     rootNodes: cluster.masters.map(({ port }) => ({ socket: { host: '127.0.0.1', port } })),
     defaults: { socket: { reconnectStrategy: () => 50 } },
+    keyPrefix,
   });
   client.on('error', () => undefined);
   await client.connect();
@@ -80,6 +81,25 @@ describe('[L-66] [WL-09] on a Cluster', () => {
       const part = await waiting;
       expect(part.fence > whole.fence).toBe(true);
       expect(await part.release()).toBe('released');
+    },
+  );
+
+  it.each([
+    ['ioredis', ioredisCluster, 'x{'],
+    ['ioredis', ioredisCluster, '{app}:'],
+    ['node-redis', nodeRedisCluster, 'x{'],
+  ] as const)(
+    'a prefix that the client (%s) puts before every key decides the slots and costs no caller an error',
+    async (_, connect, keyPrefix) => {
+      const own = await connect(cluster, keyPrefix);
+      const other = createKlock({ driver: redisDriver(own.client), ttlMs: 5_000 });
+      // So many that some share a slot without the prefix.
+      const keys = Array.from({ length: 600 }, (__, at) => `prefixed-${at * 2_654_435_761}`);
+      const locks = await Promise.all(keys.map((key) => other.acquire(key)));
+      expect(await klock.isLocked(keys[0]!)).toBe(false);
+      expect(new Set(await Promise.all(locks.map((lock) => lock.release())))).toEqual(new Set(['released']));
+      await other.close();
+      own.end();
     },
   );
 

@@ -18,6 +18,7 @@ export class FakeLink implements RedisLink {
   readonly library = 'ioredis';
   topology: 'single' | 'cluster' = 'single';
   readonly address = 'fake:6379/0';
+  keyPrefix = '';
   seesConnections = true;
   state: LinkState = 'ready';
   trouble: unknown;

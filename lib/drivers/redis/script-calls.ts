@@ -67,7 +67,7 @@ export class ScriptCalls implements LaneHost {
   }
 
   private slotOf(tree: string): number {
-    return this.link.topology === 'cluster' ? hashSlot(tree) : 0;
+    return this.link.topology === 'cluster' ? hashSlot(this.link.keyPrefix + tree) : 0;
   }
 
   private lane(slot: number): Lane {
