@@ -22,4 +22,5 @@ export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
 export * from './quote.js';
 export * from './random.js';
 export * from './section.js';
+export { SlotMap } from './slot-map.js';
 export * from './telemetry.js';

@@ -1,4 +1,4 @@
-import { assert } from '../core/index.js';
+import { SlotMap, assert } from '../core/index.js';
 import type { AcquireAnswer, CallId, Effect, EngineOptions, Grant, Refusal } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
@@ -6,7 +6,6 @@ import { FenceSequence } from './fence-sequence.js';
 import { LockTable } from './lock-table.js';
 import type { GrantedAnswer, Request } from './request.js';
 import { SessionBook } from './session-book.js';
-import { SlotMap } from './slot-map.js';
 
 /** What most commands lead to. One for all of them: it is returned millions of times and written never. */
 export const NO_EFFECTS: readonly Effect[] = Object.freeze([]);

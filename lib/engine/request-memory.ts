@@ -1,7 +1,7 @@
+import { SlotMap } from '../core/index.js';
 import type { CancelAnswer } from './commands.js';
 import { AgedMemory } from './aged-memory.js';
 import type { Request } from './request.js';
-import { SlotMap } from './slot-map.js';
 
 export interface RequestMemoryLimits {
   readonly rememberedRequests: number;
