@@ -21,6 +21,18 @@ export function helloFrame(hello: Omit<ChannelHello, 'protocolVersion'>, receive
   };
 }
 
+/** What a stream ends with when its session does. */
+export function goodbyeFrame(received: number): ClientFrame {
+  return {
+    hello: undefined,
+    received,
+    renewal: undefined,
+    firstOperation: 0,
+    operations: NO_OPERATIONS,
+    goodbye: true,
+  };
+}
+
 /** @param waitMs 0 asks once; Infinity has no bound. */
 export function acquireOperation(
   { key, span = 1, metadata }: DriverAcquire,

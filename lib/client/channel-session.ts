@@ -12,7 +12,13 @@ import {
 } from '../session/index.js';
 import type { ChannelGrant } from './channel-grant.js';
 import { nobody, type BoundedAsker } from './channel-asker.js';
-import { cancelOperation, helloFrame, operationBytes, releaseOperation } from './channel-frames.js';
+import {
+  cancelOperation,
+  goodbyeFrame,
+  helloFrame,
+  operationBytes,
+  releaseOperation,
+} from './channel-frames.js';
 import { type ChannelStream, type StreamListener } from './channel-stream.js';
 import type { LiveSession } from './live-session.js';
 import type { Link } from './link.js';
@@ -60,6 +66,7 @@ export class ChannelSession implements StreamListener {
   private pause: Timer | undefined;
   private look: Timer | undefined;
   private lookAtMs = Infinity;
+  private believable = false;
 
   constructor(
     readonly session: LiveSession,
@@ -98,13 +105,18 @@ export class ChannelSession implements StreamListener {
     this.give(cancelOperation(number));
   }
 
+  /** Whether a grant of the frame being read can be believed: its lease was alive when reading began, in this turn. */
+  get usable(): boolean {
+    return this.believable && !this.session.over.fired;
+  }
+
   /** A grant rests on it. */
-  keep(grant: DriverGrant): void {
+  keep(grant: ChannelGrant): void {
     this.session.settle(grant);
   }
 
   /** A grant was given back. */
-  drop(grant: DriverGrant): void {
+  drop(grant: ChannelGrant): void {
     this.session.drop(grant);
   }
 
@@ -138,12 +150,13 @@ export class ChannelSession implements StreamListener {
     if (frame.welcome !== undefined) this.greeted();
     if (frame.renewed !== undefined) this.renewedBy(frame.renewed);
     if (this.session.over.fired) return;
+    this.believable = this.session.lease.alive;
     const inOrder = this.side.receive(frame);
     // A welcome alone may be followed by the same trouble; what was answered is progress.
     if (frame.answers.length > 0 || frame.renewed !== undefined) this.failures = 0;
     if (frame.ended !== undefined) return this.endedBy(frame.ended);
     if (!inOrder) this.restart();
-    else this.flushSoon();
+    else if (this.side.hasToSend) this.flushSoon();
   }
 
   drained(): void {
@@ -165,8 +178,8 @@ export class ChannelSession implements StreamListener {
   }
 
   private lost(operation: number): void {
-    for (const grant of this.session.grants.values()) {
-      if ((grant as ChannelGrant).number !== operation) continue;
+    for (const grant of this.session.grants.all() as readonly ChannelGrant[]) {
+      if (grant.number !== operation) continue;
       this.drop(grant);
       this.host.grantLost(this.session, grant);
       return;
@@ -276,11 +289,18 @@ export class ChannelSession implements StreamListener {
     this.pause?.cancel();
     this.look?.cancel();
     this.lookAtMs = -Infinity;
-    this.stream?.close();
-    this.stream = undefined;
+    this.sayGoodbye();
     const cause = new Error('the session is over');
     for (const pending of [...this.renewals]) pending.settle({ outcome: 'failed', cause });
     this.side.end();
+  }
+
+  /** What the session held is free as soon as this arrives; the call that closes it for sure costs a round trip more. */
+  private sayGoodbye(): void {
+    // A release that keeps its key (`keepMs`) must not be left behind.
+    this.flush();
+    this.stream?.farewell(goodbyeFrame(this.side.received));
+    this.stream = undefined;
   }
 
   /** One look for all waits, not before the first of them is overdue. */

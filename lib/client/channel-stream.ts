@@ -56,6 +56,15 @@ export class ChannelStream {
     this.call?.cancel();
   }
 
+  /** Says one last thing and ends it in order, without a word to the listener. */
+  farewell(frame: ClientFrame): void {
+    if (this.over) return;
+    this.over = true;
+    this.listener = undefined;
+    this.call?.write(frame);
+    this.call?.end();
+  }
+
   private drained(): void {
     this.ready = true;
     this.listener?.drained();

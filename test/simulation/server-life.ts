@@ -108,6 +108,7 @@ export class ServerLife {
       message: (message) => {
         if (!stream.over) stream.emit('data', message);
       },
+      halfClosed: () => void (stream.over || stream.emit('end')),
       closed: () => {
         stream.cancelled = true;
         stream.over = true;

@@ -10,6 +10,8 @@ import type { Network, Pipe, SimNode } from '../../lib/testing/simulation/index.
 export interface ServerCall {
   /** A message of the client. */
   message(message: unknown): void;
+  /** The client has said everything. */
+  halfClosed?(): void;
   /** The call is over on this side: taken back, or its connection is gone. */
   closed(): void;
 }
@@ -243,6 +245,11 @@ class ClientCall {
     }, lossy);
   }
 
+  /** Nothing more comes from this end. */
+  halfClose(): void {
+    if (!this.over) this.wire.toServer(() => this.serverCall?.halfClosed?.());
+  }
+
   cancel(): void {
     if (this.over) return;
     this.wire.toServer(() => this.closeAtServer());
@@ -287,6 +294,10 @@ class ClientStream extends EventEmitter {
     if (!server.isSlow(clientNode)) return true;
     clientNode.clock.after(50, () => this.emit('drain'));
     return false;
+  }
+
+  end(): void {
+    this.call.halfClose();
   }
 
   cancel(): void {
