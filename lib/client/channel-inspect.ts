@@ -1,8 +1,12 @@
-import { BackendStateError, LockUnavailableError, type LockKey, type LockReport } from '../core/index.js';
+import { LockUnavailableError, type LockKey, type LockReport } from '../core/index.js';
 import { Outcome, type ChannelAnswer, type ChannelHolder, type ChannelReport } from '../rpc/index.js';
+import { errorOfOutcome } from '../session/index.js';
 import { inspectOperation } from './channel-frames.js';
 import type { BoundedAsker } from './channel-asker.js';
 import type { ChannelSession } from './channel-session.js';
+
+/** Of the facts of a refusal, those an error does not show. */
+const NOWHERE = { link: 0, sentAt: { monoMs: 0, wallMs: 0 } };
 
 /** Asks who holds and waits. Settles by `endMs` and a second, whatever happens. */
 export class ChannelInspect implements BoundedAsker {
@@ -26,8 +30,8 @@ export class ChannelInspect implements BoundedAsker {
   answered({ outcome, report, error }: ChannelAnswer): void {
     const { key } = this;
     if (outcome === Outcome.Reported && report !== undefined) return this.resolve(reportOf(key, report));
-    const message = `the lock server refused the question: ${error?.code ?? `outcome ${outcome}`}`;
-    this.reject(new BackendStateError(message, { key, operation: 'inspect', code: 'BACKEND_MISCONFIGURED' }));
+    const refusal = error ?? { status: 500, code: 'INTERNAL', message: `outcome ${outcome}`, serverId: '' };
+    this.reject(errorOfOutcome({ kind: 'refused', refusal, ...NOWHERE }, { key, operation: 'inspect' }));
   }
 
   unanswered(): void {

@@ -19,6 +19,7 @@ import { bounded, operationKey, wrongWith } from './channel-checks.js';
 import { channelReport } from './channel-report.js';
 import type { RequestChecks } from './request-checks.js';
 import { MAX_UNACKNOWLEDGED_ANSWERS, MAX_UNREAD_ANSWERS } from './server-limits.js';
+import { UnreadReports } from './unread-reports.js';
 import type { WatchSink } from './watch-book.js';
 import { lockText, type WireErrors } from './wire-errors.js';
 
@@ -61,6 +62,7 @@ export class ChannelSession implements WatchSink {
   private pages: readonly Page[] = NO_PAGES;
   private ended: ErrorStatus | undefined;
   private flushing = false;
+  private readonly reports = new UnreadReports();
 
   constructor(
     readonly sessionId: string,
@@ -104,15 +106,9 @@ export class ChannelSession implements WatchSink {
 
   /** A frame of the current stream. False if it does not follow what came before. */
   receive(frame: ClientFrame): boolean {
-    this.side.acknowledge(frame.received);
-    if (frame.renewal !== undefined) this.renew(frame.renewal);
-    const { firstOperation, operations } = frame;
-    const known = this.side.accept(firstOperation, operations.length);
-    if (known === undefined) return false;
-    for (let at = known; at < operations.length; at++) {
-      this.perform(operations[at] as ChannelOperation, firstOperation + at);
-    }
-    if (frame.goodbye) this.goodbye();
+    let inOrder = true;
+    this.parts.host.turn(() => (inOrder = this.take(frame)));
+    if (!inOrder) return false;
     this.flushSoon();
     return this.side.unacknowledged <= MAX_UNREAD_ANSWERS;
   }
@@ -133,6 +129,19 @@ export class ChannelSession implements WatchSink {
   /** What was written before has left. */
   drained(): void {
     this.flush();
+  }
+
+  private take(frame: ClientFrame): boolean {
+    this.side.acknowledge(frame.received);
+    if (frame.renewal !== undefined) this.renew(frame.renewal);
+    const { firstOperation, operations } = frame;
+    const known = this.side.accept(firstOperation, operations.length);
+    if (known === undefined) return false;
+    for (let at = known; at < operations.length; at++) {
+      this.perform(operations[at] as ChannelOperation, firstOperation + at);
+    }
+    if (frame.goodbye) this.goodbye();
+    return true;
   }
 
   private renew(renewal: ChannelRenewal): void {
@@ -157,25 +166,17 @@ export class ChannelSession implements WatchSink {
   }
 
   private acquire(operation: ChannelOperation, number: number): void {
-    const { checks, errors, clock } = this.parts;
+    const { checks, errors, host } = this.parts;
     const wrong = wrongWith(operation, checks, errors);
     if (wrong !== undefined) return this.answer(number, Outcome.Refused, wrong);
-    if (this.side.unacknowledged >= MAX_UNACKNOWLEDGED_ANSWERS) {
-      return this.answer(
-        number,
-        Outcome.Refused,
-        errors.refused({ why: 'limit', limit: 'unread-answers' }, ''),
-      );
-    }
+    if (this.side.unacknowledged >= MAX_UNACKNOWLEDGED_ANSWERS) return this.refuseUnread(number);
     const { waitMs } = operation;
-    const untilMs = waitMs === Infinity ? Infinity : clock.monoMs() + bounded(waitMs);
-    this.ask(number, { operation, untilMs, callId: undefined });
+    this.ask(number, operation, waitMs === Infinity ? Infinity : host.nowMs + bounded(waitMs));
   }
 
   /** Asks the engine, for the first time or again after a resume. */
-  private ask(number: number, waiting: Waiting): void {
+  private ask(number: number, operation: ChannelOperation, untilMs: number): void {
     const { host } = this.parts;
-    const { operation, untilMs } = waiting;
     const callId = host.newCallId();
     const answer = host.apply({
       type: 'acquire',
@@ -185,16 +186,15 @@ export class ChannelSession implements WatchSink {
       key: operationKey(operation),
       waitUntilMs: untilMs,
       span: operation.span,
-      ...(operation.metadata === undefined ? {} : { metadata: operation.metadata }),
+      metadata: operation.metadata,
     });
     if (answer.type !== 'queued') return this.settle(number, operation, answer);
-    waiting.callId = callId;
-    this.waiting.set(number, waiting);
+    this.waiting.set(number, { operation, untilMs, callId });
     host.onAnswer(callId, (late) => this.settle(number, operation, late));
   }
 
   private settle(number: number, operation: ChannelOperation, answer: LateAnswer): void {
-    this.waiting.delete(number);
+    if (this.waiting.size > 0) this.waiting.delete(number);
     if (answer.type === 'granted') {
       const { token, fence, span } = answer.grant;
       this.side.granted(number, token, fence);
@@ -226,7 +226,7 @@ export class ChannelSession implements WatchSink {
       sessionId: this.sessionId,
       token,
       releaseId: '',
-      ...(keepMs > 0 ? { keepMs: bounded(keepMs) } : {}),
+      keepMs: bounded(keepMs),
     });
     this.answer(number, answer.type === 'released' ? Outcome.Released : Outcome.NotHeld);
   }
@@ -248,8 +248,16 @@ export class ChannelSession implements WatchSink {
     const { checks, errors, host } = this.parts;
     const wrong = wrongWith(operation, checks, errors);
     if (wrong !== undefined) return this.answer(number, Outcome.Refused, wrong);
+    if (!this.reports.hasRoom(this.side.acknowledgedMessage)) return this.refuseUnread(number);
     const report = channelReport(host.inspect(operationKey(operation)));
     this.side.answer({ ...plain(number, Outcome.Reported), report });
+    this.reports.add(this.side.lastMessage, report);
+  }
+
+  /** The client does not read what it is told. */
+  private refuseUnread(number: number): void {
+    const error = this.parts.errors.refused({ why: 'limit', limit: 'unread-answers' }, '');
+    this.answer(number, Outcome.Refused, error);
   }
 
   private answer(number: number, outcome: number, error?: ErrorStatus): void {
@@ -263,7 +271,8 @@ export class ChannelSession implements WatchSink {
   /** In the order of their numbers, which is the order they came in. */
   private reattach(): void {
     for (const [number, waiting] of [...this.waiting]) {
-      if (waiting.callId === undefined && this.waiting.has(number)) this.ask(number, waiting);
+      if (waiting.callId === undefined && this.waiting.has(number))
+        this.ask(number, waiting.operation, waiting.untilMs);
     }
   }
 

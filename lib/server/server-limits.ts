@@ -63,3 +63,6 @@ export const MAX_UNACKNOWLEDGED_ANSWERS = 100_000;
 
 /** And from here on its stream is ended: a client that reads again and resumes finds everything. */
 export const MAX_UNREAD_ANSWERS = 200_000;
+
+/** Holders and waiters in the reports a channel's client has not acknowledged, about 200 bytes each; further questions are refused for now. */
+export const MAX_UNREAD_REPORT_ENTRIES = 50_000;

@@ -39,6 +39,16 @@ export class ChannelServerEnd<A extends ReadAnswer> {
     return this.outbox.size;
   }
 
+  /** Number of the last answer made. */
+  get lastMessage(): number {
+    return this.outbox.last;
+  }
+
+  /** The client has acknowledged every answer up to this number. */
+  get acknowledgedMessage(): number {
+    return this.outbox.last - this.outbox.size;
+  }
+
   get grants(): number {
     return this.known.size;
   }
