@@ -114,18 +114,12 @@ export class AcquireCall {
     return this.giveUp(session);
   }
 
-  private granted(session: LiveSession, grant: Granted): DriverGrant | undefined {
-    if (grant.sessionId !== session.sessionId) {
-      this.attempts.doubts.add(grant.link);
-      this.host.background(this.releaseForeign(grant));
-      return undefined;
-    }
+  private granted(session: LiveSession, grant: Granted): DriverGrant | Promise<Answer | undefined> {
+    // A token of a session we did not ask for says nothing about ours (K-168).
+    if (grant.sessionId !== session.sessionId) return this.refuseGrant(grant, session, 'unresolved');
     this.attempts.doubts.clear();
-    if (!session.usable) {
-      // Over meanwhile: nobody may believe in this grant (K-166).
-      this.host.background(this.releaseForeign(grant));
-      return undefined;
-    }
+    // Over meanwhile: nobody may believe in this grant (K-166).
+    if (!session.usable) return this.refuseGrant(grant, session, 'session-over');
     if (this.stopped.fired) {
       this.host.background(releaseToken(this.host, this.slot, session, grant.token));
       throw closedError(this.request);
@@ -146,7 +140,18 @@ export class AcquireCall {
     return settled;
   }
 
-  /** A token of a session we did not ask for: given back there, never used (K-168). */
+  /** A grant that must not be used: given back where it was made. The call goes on as after any failed attempt, in its bounds. */
+  private refuseGrant(grant: Granted, session: LiveSession, verdict: Verdict): Promise<Answer | undefined> {
+    this.host.background(this.releaseForeign(grant));
+    const cause = new Error('the lock was granted on a session that cannot be used');
+    const { link } = grant;
+    return this.after(
+      { kind: 'failed', status: 'OTHER', cause, link, sentAt: this.host.clock.now() },
+      session,
+      verdict,
+    );
+  }
+
   private async releaseForeign({ sessionId, token }: Granted): Promise<void> {
     await this.host.service.release(
       { sessionId, serverId: '' },
@@ -167,20 +172,25 @@ export class AcquireCall {
   }
 
   /** An attempt that was not granted, or not even made (`session` undefined): again, or the end. */
-  private async after(outcome: NoAnswer, session: LiveSession | undefined): Promise<Answer | undefined> {
+  private async after(
+    outcome: NoAnswer,
+    session: LiveSession | undefined,
+    known?: Verdict,
+  ): Promise<Answer | undefined> {
     const { clock, random } = this.host;
     if (outcome.kind !== 'unsent' || outcome.late !== true) this.problem = outcome;
     const link = session === undefined || outcome.kind === 'unsent' ? undefined : outcome.link;
     // A call is also ended by its session's end; what it had asked for is over with it.
-    const verdict = session?.over.fired === true ? overtaken(outcome) : verdictOf(outcome);
+    const verdict = known ?? (session?.over.fired === true ? overtaken(outcome) : verdictOf(outcome));
     if (outcome.kind === 'refused')
       this.host.storeSaid(verdict === 'passing' ? outcome.refusal.code : undefined);
     const step = this.attempts.ended(verdict, link, clock.monoMs(), random.fraction());
-    if (verdict === 'other-server' && this.host.alternating()) throw this.alternationError();
+    if ((verdict === 'other-server' || known !== undefined) && this.host.alternating())
+      throw this.alternationError();
     if (step.next === 'again') {
       // Only the session was at fault: the key has not been asked for on the next one.
       this.unasked = verdict === 'session-over' || verdict === 'other-server';
-      await pause(clock, step.pauseMs, (wake) => this.stopped.on(wake));
+      if (step.pauseMs > 0) await pause(clock, step.pauseMs, (wake) => this.stopped.on(wake));
       return this.stopped.fired ? this.giveUp(session) : undefined;
     }
     if (step.next === 'conflict') return { granted: false, conflict: true };

@@ -253,6 +253,29 @@ describe('an acquire over the wire', () => {
     });
   });
 
+  it.each([
+    ['on sessions nobody asked for [K-168]', { sessionId: 'sess_foreign' }],
+    ['under another server id each time [K-166] [K-182]', { serverId: '' }],
+  ])(
+    '[K-150] [K-158] a server that grants %s for ever ends the wait in time, asked a few times',
+    async (_, odd) => {
+      const server = await bench.server();
+      server.on('Acquire', (_, { nth, usual }) => ({
+        ...usual(),
+        token: `lk_${nth}`,
+        ...odd,
+        ...('serverId' in odd && { serverId: `srv_${nth}` }),
+      }));
+      const { klock } = bench.rig(server.url);
+      const asked = klock.acquire('a', { waitMs: 1_000 });
+      await expect(asked).rejects.toThrow(/^(the|several) lock servers? /);
+      const attempts = server.seen('Acquire').length;
+      expect(attempts).toBeGreaterThan(1);
+      expect(attempts).toBeLessThan(60);
+      await until(() => server.seen('Release').length >= attempts);
+    },
+  );
+
   it('[K-169] ends every wait with a handle or a typed error, whatever the server says when', async () => {
     const seed = 4_711;
     let random = seed;
