@@ -1,18 +1,36 @@
+import type { Instant } from './clock.js';
+import type { PendingAcquire } from './figures.js';
 import type { DriverAcquire } from './lock-driver.js';
 import type { LockKey } from './lock-key.js';
+import type { Owner } from './owner.js';
 import type { Random } from './random.js';
 import type { ResolvedAcquire } from './resolve.js';
 
-/** One acquire as the driver gets it. Its id is made when first read: a store in this process needs none. */
+/** The calls of the front end that take a lock. */
+export type AcquiringCall = 'acquire' | 'tryAcquire' | 'withLock' | 'section';
+
+/**
+ * One acquire: what its caller asked for, and what the driver gets of it. Its id is made when first read: a store in this
+ * process needs none.
+ */
 export class Acquisition implements DriverAcquire {
-  private id: string | undefined;
+  /** Under whom the lock shall be held, where the caller said so. */
+  owner: Owner | undefined = undefined;
+  /** Undefined without telemetry. */
+  figures: PendingAcquire | undefined = undefined;
+  /** Ends the wait, as the driver sees it. */
+  signal: AbortSignal | undefined = undefined;
+  private id: string | undefined = undefined;
 
   constructor(
-    private readonly random: Random,
+    readonly call: AcquiringCall,
+    /** As the caller wrote it. */
+    readonly askedKey: LockKey,
     readonly key: LockKey,
-    private readonly terms: ResolvedAcquire,
+    readonly terms: ResolvedAcquire,
     readonly waitMs: number,
-    readonly signal: AbortSignal | undefined,
+    readonly askedAt: Instant,
+    private readonly random: Random,
   ) {}
 
   get requestId(): string {
@@ -42,5 +60,13 @@ export class Acquisition implements DriverAcquire {
 
   get metadata(): Readonly<Record<string, string>> | undefined {
     return this.terms.metadata;
+  }
+
+  /** The same asked again under a new id. */
+  again(waitMs: number, askedAt: Instant): Acquisition {
+    const { call, askedKey, key, terms, random } = this;
+    const again = new Acquisition(call, askedKey, key, terms, waitMs, askedAt, random);
+    again.signal = this.signal;
+    return again;
   }
 }

@@ -9,8 +9,19 @@ export interface Alarm {
   cancel(): void;
 }
 
-interface Entry extends Alarm {
-  run: (() => void) | undefined;
+/** One alarm; `run` is gone once it has rung or was cancelled. */
+class Entry implements Alarm {
+  constructor(
+    private readonly queue: AlarmQueue,
+    readonly atMs: number,
+    public run: (() => void) | undefined,
+  ) {}
+
+  cancel(): void {
+    if (this.run === undefined) return;
+    this.run = undefined;
+    this.queue.cancelled();
+  }
 }
 
 /** Any number of alarms behind one timer: a binary heap by time, cancelled entries dropped when they surface. */
@@ -18,22 +29,27 @@ export class AlarmQueue {
   private readonly heap: Entry[] = [];
   private timer: Timer | undefined;
   private timerAtMs = Infinity;
-  private cancelled = 0;
+  private dead = 0;
 
-  constructor(private readonly clock: Clock) {}
+  /** @param keepsAlive whether the process is kept alive while an alarm is set. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly keepsAlive = false,
+  ) {}
 
   /** Runs `run` once at `atMs` or later. */
   at(atMs: number, run: () => void): Alarm {
-    const entry: Entry = { atMs, run, cancel: () => this.cancel(entry) };
+    const entry = new Entry(this, atMs, run);
     this.push(entry);
     if (atMs < this.timerAtMs) this.arm(atMs);
+    else if (this.keepsAlive && this.size === 1) this.timer?.keepAlive?.(true);
     return entry;
   }
 
   /** Drops every alarm and the timer. */
   clear(): void {
     this.heap.length = 0;
-    this.cancelled = 0;
+    this.dead = 0;
     this.timer?.cancel();
     this.timer = undefined;
     this.timerAtMs = Infinity;
@@ -41,28 +57,30 @@ export class AlarmQueue {
 
   /** Alarms that have not rung, cancelled ones not counted. */
   get size(): number {
-    return this.heap.length - this.cancelled;
+    return this.heap.length - this.dead;
   }
 
-  private cancel(entry: Entry): void {
-    if (entry.run === undefined) return;
-    entry.run = undefined;
-    this.cancelled++;
-    if (this.cancelled > COMPACT_ABOVE && this.cancelled * 2 > this.heap.length) this.compact();
+  /** @internal Called by the entry. */
+  cancelled(): void {
+    this.dead++;
+    if (this.keepsAlive && this.size === 0) this.timer?.keepAlive?.(false);
+    if (this.dead > COMPACT_ABOVE && this.dead * 2 > this.heap.length) this.compact();
   }
 
   /** Long alarms of short locks would otherwise pile up until their time. */
   private compact(): void {
     const live = this.heap.filter((entry) => entry.run !== undefined);
     this.heap.length = 0;
-    this.cancelled = 0;
+    this.dead = 0;
     for (const entry of live) this.push(entry);
   }
 
   private arm(atMs: number): void {
     this.timer?.cancel();
     this.timerAtMs = atMs;
-    this.timer = this.clock.after(atMs - this.clock.monoMs(), () => this.ring());
+    this.timer = this.clock.after(atMs - this.clock.monoMs(), () => this.ring(), {
+      keepAlive: this.keepsAlive,
+    });
   }
 
   private ring(): void {
@@ -72,7 +90,7 @@ export class AlarmQueue {
     for (let first = this.heap[0]; first !== undefined && first.atMs <= nowMs; first = this.heap[0]) {
       this.pop();
       const { run } = first;
-      if (run === undefined) this.cancelled--;
+      if (run === undefined) this.dead--;
       // Rung: a later cancel finds nothing to do.
       first.run = undefined;
       run?.();
@@ -85,7 +103,7 @@ export class AlarmQueue {
   private dropCancelled(): void {
     while (this.heap[0] !== undefined && this.heap[0].run === undefined) {
       this.pop();
-      this.cancelled--;
+      this.dead--;
     }
   }
 

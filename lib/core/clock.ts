@@ -9,6 +9,8 @@ export interface Instant {
 /** A timer that has not fired. */
 export interface Timer {
   cancel(): void;
+  /** Whether the process is kept alive for it from now on. Clocks that keep no process alive need none. */
+  keepAlive?(on: boolean): void;
 }
 
 /** Time as klock knows it. Everything that asks or waits for time takes one of these. */
@@ -33,6 +35,19 @@ export function msUntil(instant: Instant, now: Instant): number {
   return Math.min(instant.monoMs - now.monoMs, instant.wallMs - now.wallMs);
 }
 
+class SystemTimer implements Timer {
+  constructor(private readonly timer: NodeJS.Timeout) {}
+
+  cancel(): void {
+    clearTimeout(this.timer);
+  }
+
+  keepAlive(on: boolean): void {
+    if (on) this.timer.ref();
+    else this.timer.unref();
+  }
+}
+
 class SystemClock implements Clock {
   monoMs(): number {
     return performance.now();
@@ -50,7 +65,7 @@ class SystemClock implements Clock {
     // Rounded up: a timer that fires a fraction early finds its deadline not yet reached and must be set again.
     const timer = setTimeout(run, Math.min(Math.max(0, Math.ceil(delayMs)), MAX_DURATION_MS));
     if (options?.keepAlive !== true) timer.unref();
-    return { cancel: () => clearTimeout(timer) };
+    return new SystemTimer(timer);
   }
 }
 

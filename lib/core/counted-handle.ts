@@ -1,4 +1,4 @@
-import type { Clock } from './clock.js';
+import type { Clock, Instant } from './clock.js';
 import { LockLostError, LockNotHeldError } from './errors.js';
 import { FENCE_PROOF, type FenceProof } from './fence-proof.js';
 import type { Hold, HoldView } from './hold.js';
@@ -15,6 +15,7 @@ export interface HandleHost {
   await(
     hold: Hold,
     release: Promise<'released' | 'already-released' | 'lost'>,
+    now: Instant,
     timeoutMs: number,
   ): Promise<ReleaseOutcome>;
   readonly releaseTimeoutMs: number;
@@ -134,10 +135,18 @@ export class CountedHandle implements LockHandle, HoldView {
    * Ends the section that took this handle: now, or when the work of `holdUntil` has settled; `left` runs at the true end.
    * @internal
    */
-  async leave(left: () => void): Promise<ReleaseOutcome> {
-    if (this.pins === 0) return await this.release().finally(left);
-    this.whenUnpinned = () => void this.release().finally(left);
-    return 'released';
+  leave(left: () => void): Promise<ReleaseOutcome> {
+    if (this.pins === 0) return this.releaseThen(left);
+    this.whenUnpinned = () => void this.releaseThen(left);
+    return RELEASED;
+  }
+
+  /** A release never rejects, and one that is answered at once needs no turn to say so. */
+  private releaseThen(left: () => void): Promise<ReleaseOutcome> {
+    const outcome = this.release();
+    if (outcome !== RELEASED && outcome !== LOST) return outcome.then((how) => (left(), how));
+    left();
+    return outcome;
   }
 
   holdLost(): void {
@@ -155,17 +164,18 @@ export class CountedHandle implements LockHandle, HoldView {
 
   private releaseWithin(timeoutMs: number): Promise<ReleaseOutcome> {
     if (this.outcome !== undefined) return this.repeated(this.outcome);
+    const now = this.host.clock.now();
     // A loss that is due now must end the handle as lost, not as released.
-    const given = this.hold.held || this.hold.loss === undefined ? this.hold.part(this) : 'lost';
+    const given = this.hold.heldAt(now) || this.hold.loss === undefined ? this.hold.part(this, now) : 'lost';
     if (given === 'lost' && this.hold.loss !== undefined) {
       this.host.releasedLost(this.hold);
       return (this.outcome = LOST);
     }
-    this.releasedAtMs = this.host.clock.wallMs();
+    this.releasedAtMs = now.wallMs;
     this.tellEnd();
     if (given === undefined || given === 'released') return (this.outcome = RELEASED);
     if (typeof given === 'string') return (this.outcome = Promise.resolve(given));
-    return (this.outcome = this.host.await(this.hold, given, timeoutMs));
+    return (this.outcome = this.host.await(this.hold, given, now, timeoutMs));
   }
 
   private async repeated(first: Promise<ReleaseOutcome>): Promise<ReleaseOutcome> {

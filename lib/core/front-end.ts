@@ -1,21 +1,16 @@
+import { Acquisition, type AcquiringCall } from './acquisition.js';
 import { CountedHandle } from './counted-handle.js';
 import { systemClock, type Clock } from './clock.js';
-import {
-  InvalidOptionError,
-  LockLostError,
-  LockReentryError,
-  LockTimeoutError,
-  isLockError,
-} from './errors.js';
-import type { PendingAcquire } from './figures.js';
-import { currentFrame, judge, runInFrame, runOutsideFlow, type Frame } from './flow.js';
+import { InvalidOptionError, LockReentryError } from './errors.js';
+import { currentFrame, judge, runOutsideFlow, type Frame } from './flow.js';
+import { HeldSection, runSection } from './held-section.js';
 import { Candidacy, checkElection, type Election, type ElectionOptions } from './election.js';
 import type { Hold } from './hold.js';
 import { Instance } from './instance.js';
 import type { Klock, Work } from './klock.js';
-import type { Capabilities, DriverBusy, LockDriver } from './lock-driver.js';
+import type { Capabilities, LockDriver } from './lock-driver.js';
 import type { LockEvent } from './lock-events.js';
-import type { LockHandle, LockOwner, ReleaseOutcome } from './lock-handle.js';
+import type { LockHandle, LockOwner } from './lock-handle.js';
 import { formatKey, keyCovers, parseKey, type KeyInput, type LockKey } from './lock-key.js';
 import type { LockReport } from './lock-report.js';
 import {
@@ -33,8 +28,6 @@ import { quote } from './quote.js';
 import { systemRandom, type Random } from './random.js';
 import { plainAcquire, resolveAcquire, resolveOptions, type ResolvedAcquire } from './resolve.js';
 import { ENTER_SECTION, type Section, type SectionOptions, type Sections } from './section.js';
-
-type Call = 'acquire' | 'tryAcquire' | 'withLock' | 'section';
 
 /** A Klock over one instance, with the prefix its keys get. */
 class FrontEnd implements Klock, Sections {
@@ -71,34 +64,33 @@ class FrontEnd implements Klock, Sections {
     return this.instance.keeper.inJeopardy;
   }
 
-  async acquire(key: KeyInput, options?: AcquireOptions): Promise<LockHandle> {
-    const terms = this.terms('acquire', options);
-    const parsed = parseKey(key);
-    const handle = this.share(parsed, terms) ?? this.request(parsed, terms, 'acquire');
-    const answer = 'then' in handle ? await handle : handle;
-    if (answer instanceof CountedHandle) return answer;
-    throw this.timedOut(parsed, terms.waitMs, answer);
+  acquire(key: KeyInput, options?: AcquireOptions): Promise<LockHandle> {
+    return this.take(key, options, 'acquire') as Promise<LockHandle>;
   }
 
-  async tryAcquire(key: KeyInput, options?: TryOptions): Promise<LockHandle | undefined> {
-    const terms = { ...this.terms('tryAcquire', options), waitMs: 0 };
-    const parsed = parseKey(key);
-    const handle = this.share(parsed, terms) ?? (await this.request(parsed, terms, 'tryAcquire'));
-    return handle instanceof CountedHandle ? handle : undefined;
+  tryAcquire(key: KeyInput, options?: TryOptions): Promise<LockHandle | undefined> {
+    return this.take(key, options, 'tryAcquire');
   }
 
   withLock<T>(key: KeyInput, work: Work<T>): Promise<T>;
   withLock<T>(key: KeyInput, options: AcquireOptions, work: Work<T>): Promise<T>;
-  async withLock<T>(key: KeyInput, optionsOrWork: AcquireOptions | Work<T>, maybeWork?: Work<T>): Promise<T> {
+  withLock<T>(key: KeyInput, optionsOrWork: AcquireOptions | Work<T>, maybeWork?: Work<T>): Promise<T> {
     const options = typeof optionsOrWork === 'function' ? undefined : optionsOrWork;
     const work = typeof optionsOrWork === 'function' ? optionsOrWork : maybeWork;
-    if (typeof work !== 'function') throw optionError('work', 'a function', work);
-    const section = await this.enter(key, this.terms('withLock', options), 'withLock');
-    return await runSection(section, () => work(section.handle));
+    try {
+      if (typeof work !== 'function') throw optionError('work', 'a function', work);
+      return runSection(this.enter(key, options, 'withLock'), work);
+    } catch (error) {
+      return rejected(error);
+    }
   }
 
-  async [ENTER_SECTION](key: KeyInput, options?: SectionOptions): Promise<Section> {
-    return await this.enter(key, this.terms('section', options), 'section');
+  [ENTER_SECTION](key: KeyInput, options?: SectionOptions): Section | Promise<Section> {
+    try {
+      return this.enter(key, options, 'section');
+    } catch (error) {
+      return rejected(error);
+    }
   }
 
   current(key?: KeyInput): LockHandle | undefined {
@@ -179,83 +171,46 @@ class FrontEnd implements Klock, Sections {
     return parseKey(key.length === 1 ? [this.prefix + key[0]] : [this.prefix + key[0], key[1]]);
   }
 
-  private terms(call: Call, options: SectionOptions | undefined): ResolvedAcquire {
+  private terms(call: AcquiringCall, options: SectionOptions | undefined): ResolvedAcquire {
     if (options === undefined) return this.plain;
     return resolveAcquire(this.instance.options, this.plain, this.capabilities, call, options);
   }
 
+  private ask(input: KeyInput, options: SectionOptions | undefined, call: AcquiringCall): Acquisition {
+    const terms = this.terms(call, options);
+    const key = parseKey(input);
+    const { clock, random } = this.instance;
+    const waitMs = call === 'tryAcquire' ? 0 : terms.waitMs;
+    const ask = new Acquisition(call, key, this.full(key), terms, waitMs, clock.now(), random);
+    ask.owner = this.ownerOf(terms);
+    return ask;
+  }
+
+  /** Not an async function: whoever waits would wait a turn of promises longer. */
+  private take(
+    key: KeyInput,
+    options: AcquireOptions | undefined,
+    call: 'acquire' | 'tryAcquire',
+  ): Promise<LockHandle | undefined> {
+    try {
+      const ask = this.ask(key, options, call);
+      const handle = this.share(ask) ?? this.instance.acquirer.acquire(ask);
+      return handle instanceof Promise ? handle : Promise.resolve(handle);
+    } catch (error) {
+      return rejected(error);
+    }
+  }
+
   /** A handle on a grant that the owner or flow already has, decided now; undefined: an ordinary acquire. */
-  private share(key: LockKey, terms: ResolvedAcquire): CountedHandle | undefined {
-    const shared = this.reentered(this.full(key), terms, this.ownerOf(terms));
+  private share(ask: Acquisition): CountedHandle | undefined {
+    const shared = this.reentered(ask.key, ask.terms, ask.owner);
     if (shared === undefined) return undefined;
     this.instance.figures?.reentered();
-    return new CountedHandle(this.instance, shared, key);
-  }
-
-  /** Answers at once where the driver does: the in-process path costs no turn of the event loop. */
-  private request(
-    key: LockKey,
-    terms: ResolvedAcquire,
-    call: Call,
-  ): CountedHandle | DriverBusy | Promise<CountedHandle | DriverBusy> {
-    const full = this.full(key);
-    const startedMs = this.instance.clock.monoMs();
-    const pending = this.instance.figures?.acquiring(full, call, terms.label);
-    const failed = (error: unknown): never => {
-      pending?.failed(error);
-      this.failed(full, isLockError(error) ? error.code : 'UNKNOWN', startedMs);
-      throw error;
-    };
-    const answered = (hold: Hold | DriverBusy): CountedHandle | DriverBusy => {
-      if (pending !== undefined) this.report(pending, hold, key, terms, call);
-      return this.answered(key, terms, hold, startedMs);
-    };
-    try {
-      const hold = this.instance.obtain(full, terms, startedMs);
-      return 'then' in hold ? hold.then(answered, failed) : answered(hold);
-    } catch (error) {
-      return failed(error);
-    }
-  }
-
-  private answered(
-    key: LockKey,
-    terms: ResolvedAcquire,
-    hold: Hold | DriverBusy,
-    startedMs: number,
-  ): CountedHandle | DriverBusy {
-    if (!('grant' in hold)) {
-      this.failed(this.full(key), 'LOCK_TIMEOUT', startedMs);
-      return hold;
-    }
-    this.ownerOf(terms)?.add(hold);
-    return new CountedHandle(this.instance, hold, key);
-  }
-
-  private report(
-    pending: PendingAcquire,
-    answer: Hold | DriverBusy,
-    key: LockKey,
-    terms: ResolvedAcquire,
-    call: Call,
-  ): void {
-    if ('grant' in answer) pending.granted(answer);
-    else pending.busy(call === 'tryAcquire' ? undefined : this.timedOut(key, terms.waitMs, answer));
+    return new CountedHandle(this.instance, shared, ask.askedKey);
   }
 
   private ownerOf(terms: ResolvedAcquire): Owner | undefined {
     return terms.owner === undefined ? undefined : ownerOf(terms.owner, this.instance);
-  }
-
-  private failed(key: LockKey, code: string, startedMs: number): void {
-    const { instance } = this;
-    if (!instance.events.has('acquire.failed')) return;
-    instance.events.emit({
-      type: 'acquire.failed',
-      key,
-      code,
-      waitedMs: instance.clock.monoMs() - startedMs,
-    });
   }
 
   /** The grant to share, by owner or by flow; undefined: an ordinary acquire. @throws LockReentryError (design D10) */
@@ -306,47 +261,46 @@ class FrontEnd implements Klock, Sections {
     return error;
   }
 
-  private async enter(input: KeyInput, terms: ResolvedAcquire, call: Call): Promise<HeldSection> {
-    const key = parseKey(input);
+  private enter(
+    input: KeyInput,
+    options: SectionOptions | undefined,
+    call: AcquiringCall,
+  ): HeldSection | Promise<HeldSection> {
+    const { instance } = this;
+    const ask = this.ask(input, options, call);
     // A shared lock's frame is made in the turn of its verdict, or two branches would both be let in.
-    const shared = this.share(key, terms);
-    this.instance.enterSection();
-    if (shared !== undefined) return this.section(shared, key, terms);
+    const shared = this.share(ask);
+    instance.enterSection();
     try {
-      const handle = await this.request(key, terms, call);
-      if (!(handle instanceof CountedHandle)) throw this.timedOut(key, terms.waitMs, handle);
-      return this.section(handle, key, terms);
+      const handle = shared ?? instance.acquirer.acquire(ask);
+      return handle instanceof CountedHandle
+        ? this.section(ask, handle)
+        : this.sectionLater(ask, handle as Promise<CountedHandle>);
+    } catch (error) {
+      instance.leaveSection();
+      throw error;
+    }
+  }
+
+  private async sectionLater(ask: Acquisition, handle: Promise<CountedHandle>): Promise<HeldSection> {
+    try {
+      return this.section(ask, await handle);
     } catch (error) {
       this.instance.leaveSection();
       throw error;
     }
   }
 
-  private section(handle: CountedHandle, key: LockKey, terms: ResolvedAcquire): HeldSection {
-    return new HeldSection(this.instance, this.frame(handle, key, terms.label), handle);
+  private section(ask: Acquisition, handle: CountedHandle): HeldSection {
+    return new HeldSection(this.instance, handle, ask.key, ask.terms.label);
   }
+}
 
-  private frame(handle: CountedHandle, key: LockKey, label: string | undefined): Frame {
-    const { hold } = handle;
-    return {
-      parent: currentFrame(),
-      store: this.store,
-      key: this.full(key),
-      hold,
-      handle,
-      label,
-      instance: this.instance,
-    };
-  }
-
-  private timedOut(key: LockKey, waitMs: number, busy: DriverBusy): LockTimeoutError {
-    const holder = busy.holder === undefined ? '' : `, held by ${busy.holder}`;
-    return new LockTimeoutError(`${formatKey(key)} is busy and ${waitMs} ms are over${holder}`, {
-      key,
-      waitedMs: waitMs,
-      ...(busy.holder === undefined ? undefined : { holder: busy.holder }),
-    });
-  }
+/** What a call throws before it waits, its caller meets as a rejection. */
+function rejected(error: unknown): Promise<never> {
+  return new Promise(() => {
+    throw error;
+  });
 }
 
 function place(frame: Frame): string {
@@ -370,82 +324,6 @@ function ownerOfHandle({ hold }: CountedHandle, instance: Instance): Owner {
   const owner = new Owner(instance.random.id(), instance);
   owner.add(hold);
   return owner;
-}
-
-class HeldSection implements Section {
-  private left: Promise<ReleaseOutcome> | undefined;
-
-  constructor(
-    private readonly instance: Instance,
-    private readonly frame: Frame,
-    readonly handle: CountedHandle,
-  ) {
-    handle.hold.enter(frame);
-  }
-
-  /** Whether `maxHoldMs` ends it although its work goes on. */
-  get endsByItself(): boolean {
-    return this.handle.hold.hasMaxHold;
-  }
-
-  get lost(): LockLostError | undefined {
-    // Reading `held` performs a loss that is due, so that a late return is not taken for success.
-    return this.left === undefined && this.handle.held ? undefined : this.handle.hold.loss;
-  }
-
-  run<T>(work: () => T): T {
-    return runInFrame(this.frame, work);
-  }
-
-  leave(): Promise<ReleaseOutcome> {
-    this.left ??= this.end();
-    return this.left;
-  }
-
-  private async end(): Promise<ReleaseOutcome> {
-    this.handle.hold.exit(this.frame);
-    return await this.handle.leave(() => this.instance.leaveSection());
-  }
-}
-
-/** Runs a section to its end: the work's own error passes through unchanged, a loss meanwhile rejects with the result attached. */
-async function runSection<T>(section: HeldSection, work: () => PromiseLike<T> | T): Promise<T> {
-  let result: T;
-  try {
-    result = await untilMaxHold(section, work);
-  } catch (error) {
-    await section.leave();
-    throw error;
-  }
-  const { lost } = section;
-  await section.leave();
-  if (lost !== undefined) throw withResult(lost, result);
-  return result;
-}
-
-/** `maxHoldMs` ends the call even if its work never settles; any other loss lets the work end first. */
-async function untilMaxHold<T>(section: HeldSection, work: () => PromiseLike<T> | T): Promise<T> {
-  const running = section.run(async () => await work());
-  if (!section.endsByItself) return await running;
-  const tooLong = new Promise<never>((_, reject) => {
-    void section.handle.done.then((end) => {
-      if (end.end === 'lost' && end.reason === 'max-hold') reject(section.lost ?? new Error('lost'));
-    });
-  });
-  // Whichever loses the race may still reject later, and is nobody's any more.
-  running.catch(() => undefined);
-  tooLong.catch(() => undefined);
-  return await Promise.race([running, tooLong]);
-}
-
-function withResult(lost: LockLostError, result: unknown): LockLostError {
-  return new LockLostError(lost.message, {
-    ...(lost.key && { key: lost.key }),
-    ...(lost.fence !== undefined && { fence: lost.fence }),
-    reason: lost.reason,
-    lossCode: lost.lossCode,
-    result,
-  });
 }
 
 /** For adapters and tests: another clock or random source. */

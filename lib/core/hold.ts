@@ -5,9 +5,11 @@ import type { Cohort, LeaseTenant, Loss } from './lease.js';
 import type { DefiniteRelease, DriverGrant } from './lock-driver.js';
 import { formatKey } from './lock-key.js';
 import { LOSS_CODES } from './loss-codes.js';
+import { Few } from './few.js';
 import type { Frame } from './flow.js';
 import type { Owner } from './owner.js';
 import { earlier, isPast } from './validity.js';
+import type { LinkedList } from './linked-list.js';
 
 /** A grant is worth a warning once it was held for this many of its ttl. */
 const LONG_HOLD_TTLS = 10;
@@ -15,8 +17,8 @@ const LONG_HOLD_TTLS = 10;
 /** What a hold asks of the instance it belongs to. */
 export interface HoldHost {
   readonly clock: Clock;
-  /** Gives the grant back to the store; definite, perhaps late; never rejects. */
-  giveBack(hold: Hold, keepMs: number | undefined): DefiniteRelease | Promise<DefiniteRelease>;
+  /** Gives the grant back to the store; definite; a late outcome is told the hold too. Never rejects. */
+  giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Promise<DefiniteRelease>;
   settle(hold: Hold, ttlMs: number): Cohort;
   leave(hold: Hold): void;
   /** Ends what is past its deadline: the lease with everything on it, or this ttl's part of it. */
@@ -44,15 +46,16 @@ export interface HoldView {
  * Whether it is held is computed when asked, from deadlines (design D2, D3).
  */
 export class Hold implements LeaseTenant {
-  readonly grantedAt: Instant;
-  /** Frames of sections now running on this grant (design D10). */
-  readonly frames: Frame[] = [];
   owner: Owner | undefined;
+  list: LinkedList<LeaseTenant> | undefined;
+  before: LeaseTenant | undefined;
+  after: LeaseTenant | undefined;
   state: 'held' | 'releasing' | 'released' | 'lost' = 'held';
   loss: LockLostError | undefined;
   lostAtMs = 0;
   longHoldTold = false;
-  private readonly views: HoldView[] = [];
+  private readonly views = new Few<HoldView>();
+  private running: Few<Frame> | undefined;
   private cohort: Cohort;
   private fixedEnd: Instant | undefined;
   private maxEnd: Instant | undefined;
@@ -64,12 +67,13 @@ export class Hold implements LeaseTenant {
     private readonly host: HoldHost,
     readonly grant: DriverGrant,
     private readonly terms: HoldTerms,
+    /** When the grant was read; not the start of any validity. */
+    readonly grantedAt: Instant,
   ) {
-    this.grantedAt = host.clock.now();
     this.cohort = host.settle(this, terms.ttlMs);
     if (terms.localTtlMs !== undefined || !terms.renew)
-      this.fixedEnd = this.after(terms.localTtlMs ?? this.plainEndMs());
-    if (terms.maxHoldMs !== undefined) this.maxEnd = this.after(terms.maxHoldMs);
+      this.fixedEnd = this.endAfter(terms.localTtlMs ?? this.plainEndMs());
+    if (terms.maxHoldMs !== undefined) this.maxEnd = this.endAfter(terms.maxHoldMs);
     if (this.fixedEnd !== undefined || this.maxEnd !== undefined) this.watch();
   }
 
@@ -80,6 +84,11 @@ export class Hold implements LeaseTenant {
 
   /** Computed now; past the deadline the loss happens in this call. */
   get held(): boolean {
+    return this.state === 'held' && this.heldAt(this.host.clock.now());
+  }
+
+  /** The same by a reading of both clocks made in this very turn. */
+  heldAt(now: Instant): boolean {
     if (this.state !== 'held') return false;
     // The lease is over, and its grants are being told one by one: this one's turn comes by being asked.
     const { loss } = this.cohort.lease;
@@ -87,10 +96,8 @@ export class Hold implements LeaseTenant {
       this.lose(loss, false);
       return false;
     }
-    const { clock } = this.host;
-    const [monoMs, wallMs] = [clock.monoMs(), clock.wallMs()];
-    if (!this.cohort.isPast(monoMs, wallMs) && !this.isPastOwnEnd(monoMs, wallMs)) return true;
-    this.expire();
+    if (!this.cohort.isPast(now) && !this.isPastOwnEnd(now)) return true;
+    this.expire(now);
     return false;
   }
 
@@ -122,27 +129,37 @@ export class Hold implements LeaseTenant {
     return this.controller.signal;
   }
 
+  /** Frames of sections now running on this grant (design D10). */
+  get frames(): readonly Frame[] {
+    return this.running?.all() ?? [];
+  }
+
   join(view: HoldView): void {
-    this.views.push(view);
+    this.views.add(view);
   }
 
   /** One view lets go; the last one gives the grant back. Undefined: others still hold. */
-  part(view: HoldView): DefiniteRelease | Promise<DefiniteRelease> | undefined {
-    remove(this.views, view);
-    return this.views.length > 0 ? undefined : this.giveBack();
+  part(view: HoldView, now: Instant): DefiniteRelease | Promise<DefiniteRelease> | undefined {
+    this.views.delete(view);
+    return this.views.empty ? this.giveBack(now) : undefined;
   }
 
   /** Gives the grant back whoever still shares it. Once; later calls get the same answer. */
-  giveBack(): DefiniteRelease | Promise<DefiniteRelease> {
-    if (this.state === 'held' && !this.held) return 'lost';
-    if (this.state === 'lost') return 'lost';
+  giveBack(now: Instant = this.host.clock.now()): DefiniteRelease | Promise<DefiniteRelease> {
     if (this.giving !== undefined) return this.giving;
+    if (!this.heldAt(now)) return 'lost';
     this.state = 'releasing';
     this.quit();
-    this.giving = this.host.giveBack(this, this.keepMs());
-    if (typeof this.giving === 'string') this.settleRelease(this.giving);
-    else void this.giving.then((outcome) => this.settleRelease(outcome));
+    this.giving = this.host.giveBack(this, this.keepMs(), now);
+    if (typeof this.giving === 'string') this.givenBack(this.giving);
     return this.giving;
+  }
+
+  /** The store has answered the release. */
+  givenBack(outcome: DefiniteRelease): void {
+    if (this.state !== 'releasing') return;
+    this.state = 'released';
+    this.host.released(this, outcome);
   }
 
   lose(loss: Loss, releaseToo: boolean): void {
@@ -160,9 +177,9 @@ export class Hold implements LeaseTenant {
       },
     );
     // A live session would keep the lock for ever: what is lost here is given back there (WK-10).
-    if (releaseToo) void Promise.resolve(this.host.giveBack(this, undefined)).catch(() => undefined);
+    if (releaseToo) void this.host.giveBack(this, undefined, this.host.clock.now());
     this.controller?.abort(this.loss);
-    for (const view of [...this.views]) view.holdLost();
+    for (const view of this.views.all()) view.holdLost();
     this.host.lost(this, loss);
   }
 
@@ -182,21 +199,19 @@ export class Hold implements LeaseTenant {
   }
 
   enter(frame: Frame): void {
-    this.frames.push(frame);
+    (this.running ??= new Few()).add(frame);
   }
 
   exit(frame: Frame): void {
-    remove(this.frames, frame);
+    this.running?.delete(frame);
   }
 
-  private isPastOwnEnd(monoMs: number, wallMs: number): boolean {
+  private isPastOwnEnd(now: Instant): boolean {
     const { fixedEnd, maxEnd } = this;
-    if (fixedEnd !== undefined && (monoMs >= fixedEnd.monoMs || wallMs >= fixedEnd.wallMs)) return true;
-    return maxEnd !== undefined && (monoMs >= maxEnd.monoMs || wallMs >= maxEnd.wallMs);
+    return (fixedEnd !== undefined && isPast(fixedEnd, now)) || (maxEnd !== undefined && isPast(maxEnd, now));
   }
 
-  private expire(): void {
-    const now = this.host.clock.now();
+  private expire(now: Instant): void {
     if (this.maxEnd !== undefined && isPast(this.maxEnd, now)) this.loseAlone('max-hold');
     else if (this.fixedEnd !== undefined && isPast(this.fixedEnd, now)) this.loseAlone('expired');
     else this.host.expire(this.cohort);
@@ -217,18 +232,12 @@ export class Hold implements LeaseTenant {
     this.alarm?.cancel();
   }
 
-  private settleRelease(outcome: DefiniteRelease): void {
-    if (this.state !== 'releasing') return;
-    this.state = 'released';
-    this.host.released(this, outcome);
-  }
-
   /** Without renewal the hold ends a ttl after the grant although its session may live on. */
   private plainEndMs(): number {
     return Math.max(1, msUntil(this.cohort.deadline, this.cohort.lease.sentAt));
   }
 
-  private after(ms: number): Instant {
+  private endAfter(ms: number): Instant {
     return shift(this.grantedAt, ms);
   }
 
@@ -237,10 +246,4 @@ export class Hold implements LeaseTenant {
     if (atLeastMs === undefined) return undefined;
     return Math.max(0, Math.ceil(atLeastMs - this.heldMs));
   }
-}
-
-/** Views and frames of one grant are few, mostly one: a list costs less than a set. */
-function remove<T>(list: T[], item: T): void {
-  const at = list.indexOf(item);
-  if (at >= 0) list.splice(at, 1);
 }

@@ -15,6 +15,7 @@ export * from './lock-events.js';
 export * from './lock-handle.js';
 export * from './lock-key.js';
 export * from './lock-report.js';
+export { LinkedList, type Linked } from './linked-list.js';
 export { LOSS_CODES } from './loss-codes.js';
 export * from './metrics.js';
 export * from './options.js';

@@ -1,17 +1,16 @@
 import { setMaxListeners } from 'node:events';
-import { abortedError, onAbort } from './abort.js';
-import type { Clock } from './clock.js';
-import { Acquisition } from './acquisition.js';
+import { Acquirer } from './acquirer.js';
+import { AlarmQueue } from './alarm-queue.js';
+import type { Clock, Instant } from './clock.js';
 import { Emitter } from './emitter.js';
-import { ClosedError, LockLostError, LockUnavailableError, isLockError, type LossReason } from './errors.js';
+import { ClosedError, LockUnavailableError, type LossReason } from './errors.js';
 import { Figures } from './figures.js';
-import { Hold, type HoldHost } from './hold.js';
+import type { Hold, HoldHost } from './hold.js';
 import type { HandleHost } from './counted-handle.js';
 import type { Cohort, Lease, Loss } from './lease.js';
 import { LeaseKeeper, type LeaseHost } from './lease-keeper.js';
 import type {
   DefiniteRelease,
-  DriverBusy,
   DriverGrant,
   DriverHost,
   DriverSettings,
@@ -25,7 +24,7 @@ import type { ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
 import { optionError } from './options.js';
 import type { Random } from './random.js';
-import type { ResolvedAcquire, ResolvedOptions } from './resolve.js';
+import type { ResolvedOptions } from './resolve.js';
 import { noTelemetry } from './telemetry.js';
 
 /** What `close` spends at most after its grace: releases first, then the driver's own farewell. */
@@ -41,8 +40,12 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   readonly settings: DriverSettings;
   /** Undefined without telemetry, which then costs this comparison. */
   readonly figures: Figures | undefined;
-  private readonly releasing = new Set<Promise<unknown>>();
-  private readonly closingSignal = new AbortController();
+  readonly acquirer: Acquirer;
+  /** Ends waits for releases that are not answered; someone waits, so the process stays for it. */
+  private readonly patience: AlarmQueue;
+  private unanswered = 0;
+  private allAnswered: (() => void) | undefined;
+  private readonly closer = new AbortController();
   private sections = 0;
   private sectionsDone: (() => void) | undefined;
   private closing: Promise<void> | undefined;
@@ -56,7 +59,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     readonly random: Random,
   ) {
     // Every waiting acquire listens to it: many listeners are no leak.
-    setMaxListeners(0, this.closingSignal.signal);
+    setMaxListeners(0, this.closer.signal);
     this.settings = {
       ttlMs: options.ttlMs,
       clientName: options.clientName,
@@ -66,125 +69,22 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
       marginMs: options.marginOf,
       handover: options.handover,
     };
+    this.patience = new AlarmQueue(clock, true);
     this.keeper = new LeaseKeeper(this);
     this.figures = this.openFigures();
     driver.attach(this);
+    this.acquirer = new Acquirer(this);
+  }
+
+  /** Aborts when the instance closes. */
+  get closingSignal(): AbortSignal {
+    return this.closer.signal;
   }
 
   // --- acquiring -------------------------------------------------------------------------------------------------
 
-  /**
-   * Asks the driver for a grant; answers in the same turn where the driver does.
-   * A busy answer is definite: the wait is over.
-   */
-  obtain(
-    key: LockKey,
-    terms: ResolvedAcquire,
-    startedMs: number,
-  ): Hold | DriverBusy | Promise<Hold | DriverBusy> {
-    this.refuseIfOver(key, terms.signal);
-    if (terms.signal !== undefined) return this.obtainUntilAborted(key, terms, startedMs, terms.signal);
-    return this.obtainWith(
-      key,
-      terms,
-      startedMs,
-      this.driver.abortWaits === undefined ? this.closingSignal.signal : undefined,
-    );
-  }
-
-  private obtainWith(
-    key: LockKey,
-    terms: ResolvedAcquire,
-    startedMs: number,
-    signal: AbortSignal | undefined,
-  ): Hold | DriverBusy | Promise<Hold | DriverBusy> {
-    const reply = this.driver.acquire(new Acquisition(this.random, key, terms, terms.waitMs, signal));
-    if ('then' in reply || isConflict(reply)) return this.obtainLater(reply, key, terms, startedMs, signal);
-    return reply.granted ? this.adopt(reply, key, terms, startedMs) : reply;
-  }
-
-  private async obtainLater(
-    first: (DriverGrant | DriverBusy) | Promise<DriverGrant | DriverBusy>,
-    key: LockKey,
-    terms: ResolvedAcquire,
-    startedMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<Hold | DriverBusy> {
-    for (let asked = first; ;) {
-      const reply = await this.unlessClosed(key, asked);
-      if (reply.granted) return this.adopt(reply, key, terms, startedMs);
-      if (!isConflict(reply)) return reply;
-      // The grant of this id ended before its answer arrived: asked again under a new id while the wait lasts.
-      const leftMs = terms.waitMs - (this.clock.monoMs() - startedMs);
-      if (leftMs <= 0) throw this.conflicted(key);
-      this.refuseIfOver(key, terms.signal);
-      asked = this.driver.acquire(new Acquisition(this.random, key, terms, Math.ceil(leftMs), signal));
-    }
-  }
-
-  /** Two signals can end this wait: the caller's and the instance's own. */
-  private async obtainUntilAborted(
-    key: LockKey,
-    terms: ResolvedAcquire,
-    startedMs: number,
-    signal: AbortSignal,
-  ): Promise<Hold | DriverBusy> {
-    const either = new AbortController();
-    using _caller = onAbort(signal, (reason) => either.abort(reason));
-    using _closing = onAbort(this.closingSignal.signal, (reason) => either.abort(reason));
-    return await this.obtainWith(key, terms, startedMs, either.signal);
-  }
-
-  private async unlessClosed<T>(key: LockKey, reply: T | Promise<T>): Promise<T> {
-    try {
-      return await reply;
-    } catch (error) {
-      if (isLockError(error, 'LOCK_ABORTED') && this.isClosing) throw this.closedError(key);
-      throw error;
-    }
-  }
-
-  private conflicted(key: LockKey): LockUnavailableError {
-    const message = `the grant of ${formatKey(key)} ended before its answer arrived, and the wait is over`;
-    return new LockUnavailableError(message, {
-      key,
-      operation: 'acquire',
-      storeCode: 'IDEMPOTENCY_CONFLICT',
-    });
-  }
-
-  private adopt(grant: DriverGrant, key: LockKey, terms: ResolvedAcquire, startedMs: number): Hold {
-    // The world may have changed while the grant was under way: nothing is handed out to a caller who is gone.
-    if (this.isClosing || terms.signal?.aborted === true) {
-      this.track(this.release(grant, undefined));
-      this.refuseIfOver(key, terms.signal);
-    }
-    const hold = new Hold(this, grant, terms);
-    this.figures?.held(hold);
-    if ((grant.lease as Lease).state !== 'alive' || !hold.held) throw this.bornDead(hold);
-    if (this.events.has('lock.granted')) {
-      this.events.emit({ type: 'lock.granted', ...facts(hold), waitedMs: this.clock.monoMs() - startedMs });
-    }
-    return hold;
-  }
-
-  /** Granted, but its deadline had passed before the answer was read: given back, never handed out (design D2). */
-  private bornDead(hold: Hold): LockLostError {
-    if (hold.state === 'held') hold.loseAlone('expired');
-    return (
-      hold.loss ??
-      new LockLostError(`the grant of ${formatKey(hold.grant.key)} arrived after its lease`, {
-        key: hold.grant.key,
-        operation: 'acquire',
-        reason: 'expired',
-        lossCode: 'LOCAL_TTL_EXPIRED',
-      })
-    );
-  }
-
-  private refuseIfOver(key: LockKey, signal: AbortSignal | undefined): void {
-    if (this.isClosing) throw this.closedError(key);
-    if (signal?.aborted === true) throw abortedError(key, signal.reason);
+  tellGranted(hold: Hold, waitedMs: number): void {
+    this.events.emit({ type: 'lock.granted', ...facts(hold), waitedMs });
   }
 
   // --- HoldHost --------------------------------------------------------------------------------------------------
@@ -205,12 +105,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     return this.keeper.at(monoMs, run);
   }
 
-  giveBack(hold: Hold, keepMs: number | undefined): DefiniteRelease | Promise<DefiniteRelease> {
+  giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Promise<DefiniteRelease> {
     hold.owner?.drop(hold);
     if (hold.state === 'releasing') this.figures?.releasing(hold);
-    const release = this.release(hold.grant, keepMs);
-    if (typeof release !== 'string') this.track(release);
-    return release;
+    return this.release(hold.grant, keepMs, now, hold);
   }
 
   lost(hold: Hold, loss: Loss): void {
@@ -241,15 +139,32 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     });
   }
 
-  private release(
+  /** Gives a grant back; `hold` is told an outcome that comes later. Never throws or rejects. */
+  release(
+    grant: DriverGrant,
+    keepMs?: number,
+    now?: Instant,
+    hold?: Hold,
+  ): DefiniteRelease | Promise<DefiniteRelease> {
+    const answer = this.askRelease(grant, keepMs, now);
+    if (typeof answer === 'string') return answer;
+    this.unanswered++;
+    const settled = (outcome: DefiniteRelease): DefiniteRelease => {
+      hold?.givenBack(outcome);
+      this.unanswered--;
+      if (this.unanswered === 0) this.allAnswered?.();
+      return outcome;
+    };
+    return answer.then(settled, (cause: unknown) => settled(this.brokenRelease(cause)));
+  }
+
+  private askRelease(
     grant: DriverGrant,
     keepMs: number | undefined,
+    now: Instant | undefined,
   ): DefiniteRelease | Promise<DefiniteRelease> {
     try {
-      const answer = this.driver.release(grant, keepMs === undefined ? undefined : { keepMs });
-      return typeof answer === 'string'
-        ? answer
-        : answer.catch((cause: unknown) => this.brokenRelease(cause));
+      return this.driver.release(grant, keepMs === undefined ? undefined : { keepMs }, now);
     } catch (cause) {
       return this.brokenRelease(cause);
     }
@@ -270,9 +185,25 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     return this.options.releaseTimeoutMs;
   }
 
-  async await(hold: Hold, release: Promise<DefiniteRelease>, timeoutMs: number): Promise<ReleaseOutcome> {
-    const outcome = await this.within(release, timeoutMs);
-    if (outcome !== undefined) return outcome;
+  await(
+    hold: Hold,
+    release: Promise<DefiniteRelease>,
+    now: Instant,
+    timeoutMs: number,
+  ): Promise<ReleaseOutcome> {
+    return new Promise((resolve) => {
+      const late = this.patience.at(now.monoMs + timeoutMs, () => {
+        this.tellUnanswered(hold, timeoutMs);
+        resolve('unknown');
+      });
+      void release.then((outcome) => {
+        late.cancel();
+        resolve(outcome);
+      });
+    });
+  }
+
+  private tellUnanswered(hold: Hold, timeoutMs: number): void {
     const { key, fence } = hold.grant;
     const cause = new LockUnavailableError(
       `the store has not answered the release of ${formatKey(key)} within ${timeoutMs} ms`,
@@ -280,7 +211,6 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     );
     this.figures?.released(hold, 'unknown', cause);
     this.events.emit({ type: 'release.failed', key, fence, outcome: 'unknown', cause });
-    return 'unknown';
   }
 
   releasedLost(hold: Hold): void {
@@ -486,12 +416,12 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     // Yield first: `closing` must be set before a waiter's rejection is translated.
     await Promise.resolve();
     const reason = this.closedError();
-    this.closingSignal.abort(reason);
+    this.closer.abort(reason);
     this.driver.abortWaits?.(reason);
     await this.sectionsEnd(graceMs);
     const deadlineMs = this.clock.monoMs() + CLOSE_BUDGET_MS;
     for (const hold of this.keeper.tenants()) (hold as Hold).loseAlone('closed');
-    await this.within(Promise.allSettled([...this.releasing]), CLOSE_BUDGET_MS / 2);
+    await this.within(this.releasesAnswered(), CLOSE_BUDGET_MS / 2);
     this.told = await this.farewell(Math.max(1, deadlineMs - this.clock.monoMs()));
     this.keeper.stop();
   }
@@ -530,10 +460,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     });
   }
 
-  private track(release: DefiniteRelease | Promise<DefiniteRelease>): void {
-    if (typeof release === 'string') return;
-    this.releasing.add(release);
-    void release.finally(() => this.releasing.delete(release));
+  /** Resolves once no release is unanswered. */
+  private releasesAnswered(): Promise<void> {
+    if (this.unanswered === 0) return Promise.resolve();
+    return new Promise((resolve) => (this.allAnswered = resolve));
   }
 
   /** The promise's value, or undefined after `timeoutMs`. The timer keeps the process alive: someone is waiting. */
@@ -553,10 +483,6 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
 function failedRenewal(cause: unknown): RenewReply {
   return { outcome: 'failed', cause };
-}
-
-function isConflict(reply: DriverGrant | DriverBusy): boolean {
-  return !reply.granted && reply.conflict === true;
 }
 
 function facts(hold: Hold): { readonly key: LockKey; readonly fence: bigint; readonly sessionId: string } {

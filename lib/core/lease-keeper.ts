@@ -155,9 +155,7 @@ export class LeaseKeeper {
   }
 
   private loseAll(cohort: Cohort, loss: Loss, releaseToo: boolean): void {
-    const tenants = [...cohort.tenants];
-    cohort.tenants.clear();
-    for (const tenant of tenants) tenant.lose(loss, releaseToo);
+    for (const tenant of cohort.tenants.takeAll()) tenant.lose(loss, releaseToo);
   }
 
   private watchDeadline(lease: Lease): void {

@@ -2,8 +2,9 @@ import type { Clock, Instant } from './clock.js';
 import { msUntil, shift } from './clock.js';
 import type { LossReason } from './errors.js';
 import type { Alarm } from './alarm-queue.js';
+import { LinkedList, type Linked } from './linked-list.js';
 import type { KeptLease, LeaseTerms, ServerChange } from './lock-driver.js';
-import { deadlineOf, isPast } from './validity.js';
+import { deadlineOf } from './validity.js';
 
 /** How a lease, or one hold on it, was lost. */
 export interface Loss extends ServerChange {
@@ -12,7 +13,7 @@ export interface Loss extends ServerChange {
 }
 
 /** A grant resting on a lease, as the lease sees it. */
-export interface LeaseTenant {
+export interface LeaseTenant extends Linked<LeaseTenant> {
   /** Ends the grant as lost, once; called with the lease already dead. */
   lose(loss: Loss, releaseToo: boolean): void;
 }
@@ -22,7 +23,7 @@ export interface LeaseTenant {
  * and a renewal costs nothing per lock held.
  */
 export class Cohort {
-  readonly tenants = new Set<LeaseTenant>();
+  readonly tenants = new LinkedList<LeaseTenant>();
   alarm: Alarm | undefined;
 
   constructor(
@@ -37,9 +38,10 @@ export class Cohort {
   }
 
   /** Whether the deadline is past, without making one: this is asked on every read of `held`. */
-  isPast(monoMs: number, wallMs: number): boolean {
+  isPast(now: Instant): boolean {
     const { sentAt } = this.lease;
-    return monoMs - sentAt.monoMs >= this.usableMs || wallMs - sentAt.wallMs >= this.usableMs;
+    const { usableMs } = this;
+    return now.monoMs - sentAt.monoMs >= usableMs || now.wallMs - sentAt.wallMs >= usableMs;
   }
 
   private get usableMs(): number {
@@ -90,7 +92,13 @@ export class Lease implements KeptLease {
   }
 
   get alive(): boolean {
-    return this.state === 'alive' && !isPast(this.deadline, this.clock.now());
+    return this.aliveAt(this.clock.now());
+  }
+
+  aliveAt(now: Instant): boolean {
+    if (this.state !== 'alive') return false;
+    const usableMs = this.ms - this.marginOf(this.fullMs);
+    return now.monoMs - this.sentAt.monoMs < usableMs && now.wallMs - this.sentAt.wallMs < usableMs;
   }
 
   get busy(): boolean {

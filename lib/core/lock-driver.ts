@@ -57,6 +57,8 @@ export interface KeptLease {
   readonly deadline: Instant;
   /** False once the deadline has passed, read now, or the lease was ended. */
   readonly alive: boolean;
+  /** The same by a reading of both clocks made in this very turn. */
+  aliveAt(now: Instant): boolean;
   /** Grants that rest on it. */
   readonly grants: number;
   /** A renewal or extension of it is unanswered. */
@@ -91,6 +93,8 @@ export interface DriverAcquire {
   readonly keeps?: boolean;
   /** Fences the grant shall cover, for passing it on. Default 1. */
   readonly span?: number;
+  /** Both clocks as read in the turn of the call, so that a driver that decides at once reads them no second time. */
+  readonly askedAt?: Instant;
   /** Ends the wait; the driver takes the request back (cancel) and rejects with LockAbortedError. */
   readonly signal?: AbortSignal;
 }
@@ -105,6 +109,8 @@ export interface DriverGrant {
   readonly fence: bigint;
   readonly span: number;
   readonly lease: KeptLease;
+  /** Both clocks as read in this very turn, where nothing but the decision itself lay between: the grant is judged by it. */
+  readonly decidedAt?: Instant;
   /** The token was shown to someone: from now on the grant is never passed on. */
   pin?(): void;
 }
@@ -195,6 +201,8 @@ export interface LockDriver {
   release(
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
+    /** Both clocks as read in the turn of the call. */
+    now?: Instant,
   ): DefiniteRelease | Promise<DefiniteRelease>;
   /** Renews leases, all with one deadline of `timeoutMs`; one answer for each, in order. Never rejects. */
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;

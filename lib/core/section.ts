@@ -26,6 +26,6 @@ export interface Section {
 export const ENTER_SECTION: unique symbol = Symbol.for('klock.enter-section.v1') as never;
 
 export interface Sections {
-  /** Waits for the lock as `acquire` does and throws what it throws. */
-  [ENTER_SECTION](key: KeyInput, options?: SectionOptions): Promise<Section>;
+  /** Waits for the lock as `acquire` does and rejects with what it throws; a section at once where nothing has to be waited for. */
+  [ENTER_SECTION](key: KeyInput, options?: SectionOptions): Section | Promise<Section>;
 }

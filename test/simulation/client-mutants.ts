@@ -1,7 +1,9 @@
 import { AcquireCall } from '../../lib/client/acquire-call.js';
 import { ChannelSession } from '../../lib/client/channel-session.js';
 import { LockService, type AcquireCommand } from '../../lib/client/lock-service.js';
-import type { Clock, DriverGrant, LeaseTerms } from '../../lib/core/index.js';
+import type { Acquisition } from '../../lib/core/acquisition.js';
+import { Acquirer } from '../../lib/core/acquirer.js';
+import type { Clock, DriverGrant, Instant, LeaseTerms } from '../../lib/core/index.js';
 import { Hold } from '../../lib/core/hold.js';
 import { Instance } from '../../lib/core/instance.js';
 import { Cohort } from '../../lib/core/lease.js';
@@ -65,10 +67,11 @@ export const clientMutants: readonly Mutant[] = [
     shownBy: ['I1'],
     budget: 400,
     install: (patch) =>
-      patch<Instance>(
-        Instance.prototype,
+      patch<{ readonly instance: Instance }>(
+        Acquirer.prototype,
         'adopt',
-        (_, [grant, , terms], self) => new Hold(self, grant as DriverGrant, terms as never),
+        (_, [ask, grant, now], { instance }) =>
+          new Hold(instance, grant as DriverGrant, (ask as Acquisition).terms, now as Instant),
       ),
   },
   {
