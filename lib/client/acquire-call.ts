@@ -15,6 +15,7 @@ import { pause } from './pause.js';
 import { releaseToken, type CallTools } from './release-call.js';
 import { attemptAcquire, type AttemptOutcome, type Granted } from './session-calls.js';
 import { settleDoubt } from './settle-call.js';
+import type { SessionGrant } from './session-grants.js';
 import { isSession, type SessionSlot } from './session-slot.js';
 
 export interface AcquireHost extends CallTools {
@@ -126,7 +127,7 @@ export class AcquireCall {
     }
     const { requestId, key } = this.request;
     const { token, fence } = grant;
-    const settled: DriverGrant = {
+    const settled: SessionGrant = {
       granted: true,
       requestId,
       key,
@@ -134,6 +135,7 @@ export class AcquireCall {
       fence,
       span: 1,
       lease: session.lease,
+      place: -1,
     };
     session.settle(settled);
     this.host.storeSaid(undefined);
@@ -178,14 +180,14 @@ export class AcquireCall {
     known?: Verdict,
   ): Promise<Answer | undefined> {
     const { clock, random } = this.host;
-    if (outcome.kind !== 'unsent' || outcome.late !== true) this.problem = outcome;
+    if (outcome.kind !== 'unsent' || outcome.late !== true) this.problem = sayWhy(outcome, session);
     const link = session === undefined || outcome.kind === 'unsent' ? undefined : outcome.link;
     // A call is also ended by its session's end; what it had asked for is over with it.
     const verdict = known ?? (session?.over.fired === true ? overtaken(outcome) : verdictOf(outcome));
     if (outcome.kind === 'refused')
       this.host.storeSaid(verdict === 'passing' ? outcome.refusal.code : undefined);
     const step = this.attempts.ended(verdict, link, clock.monoMs(), random.fraction());
-    if ((verdict === 'other-server' || known !== undefined) && this.host.alternating())
+    if ((verdict === 'other-server' || verdict === 'session-over') && this.host.alternating())
       throw this.alternationError();
     if (step.next === 'again') {
       // Only the session was at fault: the key has not been asked for on the next one.
@@ -233,6 +235,12 @@ export class AcquireCall {
       { key: this.request.key, operation: 'acquire', code: 'BACKEND_MISCONFIGURED' },
     );
   }
+}
+
+/** A call that we ended because its session had: people are told of the session, not of us. */
+function sayWhy(outcome: NoAnswer, session: LiveSession | undefined): NoAnswer {
+  if (session?.over.fired !== true || outcome.kind !== 'failed') return outcome;
+  return { ...outcome, cause: new Error('the session ended while the lock was asked for') };
 }
 
 /** What a call's end says once its session is over: at least that the session is. */

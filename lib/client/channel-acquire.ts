@@ -24,6 +24,8 @@ import { isSession, type SessionSlot } from './session-slot.js';
 
 type Answer = DriverGrant | DriverBusy;
 
+const BUSY: DriverBusy = { granted: false };
+
 /** Operations of one session under way at most; more are refused for now, so that a slow server bounds our memory. */
 export const MAX_LOAD = 100_000;
 
@@ -49,8 +51,8 @@ export class ChannelAcquire implements BoundedAsker {
   readonly of = 0;
   endMs: number;
   readonly reply: Promise<Answer>;
-  private resolve: (answer: Answer) => void = () => undefined;
-  private reject: (error: unknown) => void = () => undefined;
+  private resolve!: (answer: Answer | Promise<Answer>) => void;
+  private reject!: (error: unknown) => void;
   private channel: ChannelSession | undefined;
   private number = 0;
   private over = false;
@@ -79,7 +81,7 @@ export class ChannelAcquire implements BoundedAsker {
     const session = slot.current;
     const channel = session?.usable === true ? host.channelOf(session) : undefined;
     if (this.over) return;
-    if (channel !== undefined) this.send(channel);
+    if (channel !== undefined) this.send(channel, waitMs);
     else {
       host.reaching.add(this);
       this.forgetClose = host.closing.on(() => this.stop(this.closedError()));
@@ -127,16 +129,16 @@ export class ChannelAcquire implements BoundedAsker {
     return Math.max(0, Math.ceil(this.endMs - this.host.clock.monoMs()));
   }
 
-  private send(channel: ChannelSession): void {
+  private send(channel: ChannelSession, waitMs: number): void {
     if (channel.load >= MAX_LOAD) {
       const message = `${channel.load} operations of this client are under way: ${formatKey(this.request.key)} was not asked for`;
-      return this.settle(() => this.reject(new LockUnavailableError(message, this.facts)));
+      return this.fail(new LockUnavailableError(message, this.facts));
     }
     this.unasked = false;
-    this.host.reaching.delete(this);
+    if (this.host.reaching.size > 0) this.host.reaching.delete(this);
     this.channel = channel;
     channel.session.begin();
-    this.number = channel.ask(acquireOperation(this.request, this.leftMs), this);
+    this.number = channel.ask(acquireOperation(this.request, waitMs), this);
   }
 
   private granted(channel: ChannelSession, { operation, token, fence, span }: ChannelAnswer): void {
@@ -146,9 +148,9 @@ export class ChannelAcquire implements BoundedAsker {
     if (token === '') {
       channel.ask(releaseOperation(operation, 0), nobody(operation));
       const message = `the lock server answered ${formatKey(key)} with a grant without a token`;
-      return this.settle(() => this.reject(new BackendStateError(message, this.facts)));
+      return this.fail(new BackendStateError(message, this.facts));
     }
-    if (!channel.session.usable) {
+    if (!channel.usable) {
       // Past its deadline: nobody may believe in this grant (K-166).
       channel.ask(releaseOperation(operation, 0), nobody(operation));
       return this.again('session-over', { kind: 'unsent', cause: new Error('the grant came too late') });
@@ -156,7 +158,7 @@ export class ChannelAcquire implements BoundedAsker {
     const grant = new ChannelGrant(channel, operation, requestId, key, token, fence, span);
     channel.keep(grant);
     this.host.storeSaid(undefined);
-    this.settle(() => this.resolve(grant));
+    this.settle(grant);
   }
 
   private denied(channel: ChannelSession, answer: ChannelAnswer): void {
@@ -166,7 +168,7 @@ export class ChannelAcquire implements BoundedAsker {
 
   private busy(): void {
     this.host.storeSaid(undefined);
-    this.settle(() => this.resolve({ granted: false }));
+    this.settle(BUSY);
   }
 
   private refused(channel: ChannelSession, { error, outcome }: ChannelAnswer): void {
@@ -185,13 +187,13 @@ export class ChannelAcquire implements BoundedAsker {
     if (this.over) return;
     if (!isSession(session)) {
       const answer = host.elsewhere(this.rest());
-      if (answer !== undefined) return this.settle(() => void answer.then(this.resolve, this.reject));
+      if (answer !== undefined) return this.settle(answer);
       return this.again(verdictOf(session), session);
     }
     const channel = host.channelOf(session);
     if (channel === undefined)
       this.again('session-over', { kind: 'unsent', cause: new Error('the session ended') });
-    else this.send(channel);
+    else this.send(channel, this.leftMs);
   }
 
   /** The wait, but at least one attempt to reach the server: asking once must be possible on a client that is not connected. */
@@ -215,12 +217,12 @@ export class ChannelAcquire implements BoundedAsker {
       startedMs: this.startedMs,
     });
     if (verdict === 'other-server' && this.host.alternating()) {
-      return this.settle(() => this.reject(this.alternationError()));
+      return this.fail(this.alternationError());
     }
     const step = this.attempts.ended(verdict, undefined, clock.monoMs(), random.fraction());
-    if (step.next === 'conflict') return this.settle(() => this.resolve({ granted: false, conflict: true }));
+    if (step.next === 'conflict') return this.settle({ granted: false, conflict: true });
     if (step.next === 'busy') return this.busy();
-    if (step.next !== 'again') return this.settle(() => this.reject(errorOfOutcome(problem, this.facts)));
+    if (step.next !== 'again') return this.fail(errorOfOutcome(problem, this.facts));
     if (verdict === 'session-over' || verdict === 'other-server') this.unasked = true;
     void pause(clock, step.pauseMs, (wake) => this.host.closing.on(wake)).then(() => {
       if (this.over) return;
@@ -232,16 +234,25 @@ export class ChannelAcquire implements BoundedAsker {
   /** The caller aborted, or the client is closed: settled at once, taken back in the background. */
   private stop(error: Error): void {
     if (this.over) return;
-    this.settle(() => this.reject(error));
+    this.fail(error);
     if (this.number > 0) this.channel?.cancel(this.number);
   }
 
-  private settle(tell: () => void): void {
+  private settle(answer: Answer | Promise<Answer>): void {
+    this.leave();
+    this.resolve(answer);
+  }
+
+  private fail(error: Error): void {
+    this.leave();
+    this.reject(error);
+  }
+
+  private leave(): void {
     this.over = true;
-    this.host.reaching.delete(this);
+    if (this.host.reaching.size > 0) this.host.reaching.delete(this);
     this.listening?.[Symbol.dispose]();
     this.forgetClose?.();
-    tell();
   }
 
   private alternationError(): BackendStateError {

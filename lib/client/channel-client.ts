@@ -129,7 +129,7 @@ export class ChannelClient implements StoreClient {
   release(grant: DriverGrant, keepMs = 0): Promise<DefiniteRelease> {
     if (!(grant instanceof ChannelGrant)) return this.sixCalls.release(grant);
     if (grant.released !== undefined) return grant.released;
-    if (grant.channel.session.grants.get(grant.token) !== grant) return Promise.resolve('lost');
+    if (!grant.channel.session.grants.has(grant)) return Promise.resolve('lost');
     grant.released = new ChannelRelease(grant, keepMs).outcome;
     return grant.released;
   }
@@ -146,14 +146,14 @@ export class ChannelClient implements StoreClient {
 
   grantOf(token: string): DriverGrant | undefined {
     for (const { session } of this.channels.values()) {
-      const grant = session.grants.get(token);
+      const grant = session.grants.withToken(token);
       if (grant !== undefined) return grant;
     }
     return this.six?.grantOf(token);
   }
 
   *grants(): Iterable<DriverGrant> {
-    for (const { session } of this.channels.values()) yield* session.grants.values();
+    for (const { session } of this.channels.values()) yield* session.grants.all();
     if (this.six !== undefined) yield* this.six.grants();
   }
 

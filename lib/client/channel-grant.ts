@@ -1,9 +1,11 @@
-import type { DefiniteRelease, DriverGrant, KeptLease, LockKey } from '../core/index.js';
+import type { DefiniteRelease, KeptLease, LockKey } from '../core/index.js';
 import type { ChannelSession } from './channel-session.js';
+import type { SessionGrant } from './session-grants.js';
 
 /** A grant that came over a channel. */
-export class ChannelGrant implements DriverGrant {
+export class ChannelGrant implements SessionGrant {
   readonly granted = true;
+  place = -1;
   /** The answer of its release, shared by everybody who asks for one. */
   released: Promise<DefiniteRelease> | undefined;
 

@@ -14,7 +14,7 @@ export class ChannelRelease implements BoundedAsker {
   readonly of: number;
   private readonly session: LiveSession;
   readonly outcome: Promise<DefiniteRelease>;
-  private settle: (outcome: DefiniteRelease) => void = () => undefined;
+  private settle!: (outcome: DefiniteRelease) => void;
 
   constructor(grant: ChannelGrant, keepMs: number) {
     const { channel, number } = grant;

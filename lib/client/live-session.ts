@@ -1,15 +1,16 @@
-import type { Clock, DriverGrant, KeptLease, Timer } from '../core/index.js';
+import type { Clock, KeptLease, Timer } from '../core/index.js';
 import type { Generation } from '../session/index.js';
 import { Hooks } from './hooks.js';
 import type { SessionRef } from './lock-service.js';
+import { SessionGrants, type SessionGrant } from './session-grants.js';
 
 /** One session of the server while it is current: its lease, what rests on it, and who must hear of its end. */
 export class LiveSession implements SessionRef {
-  /** Grants by token. */
-  readonly grants = new Map<string, DriverGrant>();
+  readonly grants = new SessionGrants();
   /** The session's end. */
   readonly over = new Hooks();
   private uses = 0;
+  private idleSinceMs = 0;
   private idleTimer: Timer | undefined;
 
   constructor(
@@ -21,7 +22,7 @@ export class LiveSession implements SessionRef {
     private readonly idleMs: number,
     private readonly idle: () => void,
   ) {
-    this.armIdle();
+    this.watchIdle();
   }
 
   /** Whether grants of it can be believed: read now. */
@@ -43,25 +44,22 @@ export class LiveSession implements SessionRef {
   /** As {@link use}, for who ends it exactly once by `finish`, without an object for it. */
   begin(): void {
     this.uses++;
-    this.idleTimer?.cancel();
-    this.idleTimer = undefined;
   }
 
   finish(): void {
     this.uses--;
-    this.armIdle();
+    this.watchIdle();
   }
 
   /** A grant rests on it. */
-  settle(grant: DriverGrant): void {
-    this.grants.set(grant.token, grant);
-    this.idleTimer?.cancel();
+  settle(grant: SessionGrant): void {
+    this.grants.add(grant);
   }
 
   /** A grant does not rest on it any more. */
-  drop(grant: DriverGrant): void {
-    if (this.grants.get(grant.token) === grant) this.grants.delete(grant.token);
-    this.armIdle();
+  drop(grant: SessionGrant): void {
+    this.grants.remove(grant);
+    this.watchIdle();
   }
 
   /** Stops what runs for it and tells everybody who waits. */
@@ -71,12 +69,24 @@ export class LiveSession implements SessionRef {
     this.over.fire();
   }
 
-  private armIdle(): void {
-    this.idleTimer?.cancel();
-    this.idleTimer = undefined;
-    if (this.uses > 0 || this.grants.size > 0 || this.over.fired) return;
-    this.idleTimer = this.clock.after(this.idleMs, () => {
-      if (!this.over.fired && this.uses === 0 && this.grants.size === 0) this.idle();
+  private get inUse(): boolean {
+    return this.uses > 0 || this.grants.size > 0;
+  }
+
+  /** Called whenever it may have become idle. The timer is left alone meanwhile: it looks when it rings. */
+  private watchIdle(): void {
+    if (this.inUse || this.over.fired) return;
+    this.idleSinceMs = this.clock.monoMs();
+    if (this.idleTimer === undefined) this.lookAfter(this.idleMs);
+  }
+
+  private lookAfter(ms: number): void {
+    this.idleTimer = this.clock.after(ms, () => {
+      this.idleTimer = undefined;
+      if (this.inUse || this.over.fired) return;
+      const leftMs = this.idleSinceMs + this.idleMs - this.clock.monoMs();
+      if (leftMs > 0) this.lookAfter(leftMs);
+      else this.idle();
     });
   }
 }

@@ -32,6 +32,7 @@ import { pause } from './pause.js';
 import { releaseToken } from './release-call.js';
 import { RemoteCloses } from './remote-close.js';
 import { checkSessionLease, sessionLeaseFor } from './session-lease.js';
+import type { SessionGrant } from './session-grants.js';
 import { SessionSlot } from './session-slot.js';
 import { SessionWatch } from './session-watch.js';
 
@@ -126,7 +127,7 @@ export class LockClient {
   /** The grant with this token among those held through this client. */
   grantOf(token: string): DriverGrant | undefined {
     for (const session of this.sessions()) {
-      const grant = session.grants.get(token);
+      const grant = session.grants.withToken(token);
       if (grant !== undefined) return grant;
     }
     return undefined;
@@ -134,7 +135,7 @@ export class LockClient {
 
   /** All grants held through this client. */
   *grants(): Iterable<DriverGrant> {
-    for (const session of this.sessions()) yield* session.grants.values();
+    for (const session of this.sessions()) yield* session.grants.all();
   }
 
   /** Reaches the server: opens a session for the instance's own ttl, or renews it. Undefined if it answered well. */
@@ -190,11 +191,11 @@ export class LockClient {
 
   private async releaseOnce(grant: DriverGrant): Promise<DefiniteRelease> {
     const found = this.find(grant.lease);
-    if (found === undefined || !found.session.grants.has(grant.token)) return 'lost';
+    if (found === undefined || !found.session.grants.has(grant as SessionGrant)) return 'lost';
     const { clock, random } = this.host;
     const tools = { clock, random, service: this.service };
     const outcome = await releaseToken(tools, found.slot, found.session, grant.token);
-    found.session.drop(grant);
+    found.session.drop(grant as SessionGrant);
     return outcome;
   }
 

@@ -1,3 +1,6 @@
+/** Texts below this many characters are looked at one by one; their length takes one byte. */
+const SHORT = 48;
+
 /** Writes protobuf fields one after another into a buffer that is used again for every message. */
 export class WireWriter {
   private buffer = Buffer.allocUnsafeSlow(4_096);
@@ -21,6 +24,7 @@ export class WireWriter {
     const room = text.length * 3;
     this.reserve(room + 15);
     this.varint(tag);
+    if (text.length < SHORT && this.ascii(text)) return;
     if (room > 127) this.varint(Buffer.byteLength(text, 'utf8'));
     else this.buffer[this.length] = this.buffer.write(text, this.length + 1, 'utf8');
     if (room > 127) this.length += this.buffer.write(text, this.length, 'utf8');
@@ -64,6 +68,9 @@ export class WireWriter {
 
   /** @throws RangeError outside [0, 2^64 - 1]: a fence must never wrap on its way out. */
   uint64(tag: number, value: bigint): void {
+    // Exact below 2^53, where all fences are until the year 2255; bigints cost many times more.
+    const number = Number(value);
+    if (number >= 0 && number <= Number.MAX_SAFE_INTEGER) return this.number(tag, number);
     if (BigInt.asUintN(64, value) !== value) throw new RangeError(`not a uint64: ${value}`);
     this.varint64(tag, value);
   }
@@ -111,6 +118,20 @@ export class WireWriter {
     this.length += size;
   }
 
+  /** Length and characters of a short text, if it has no others: a call of Node's encoder costs more. Else nothing. */
+  private ascii(text: string): boolean {
+    const { buffer } = this;
+    const start = this.length + 1;
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      if (unit > 0x7f) return false;
+      buffer[start + at] = unit;
+    }
+    buffer[this.length] = text.length;
+    this.length = start + text.length;
+    return true;
+  }
+
   private varint64(tag: number, value: bigint): void {
     if (value === 0n) return;
     this.reserve(20);
@@ -124,8 +145,14 @@ export class WireWriter {
   /** A non-negative safe integer. */
   private varint(value: number): void {
     let rest = value;
-    for (; rest > 0x7f_ffff_ff; rest = Math.floor(rest / 128))
-      this.buffer[this.length++] = (rest % 128) | 0x80;
+    // Four bytes at a time until a processor's integers can hold the rest.
+    for (; rest > 0x7f_ffff_ff; rest = Math.floor(rest / 0x1000_0000)) {
+      const low = rest % 0x1000_0000;
+      this.buffer[this.length++] = (low & 0x7f) | 0x80;
+      this.buffer[this.length++] = ((low >>> 7) & 0x7f) | 0x80;
+      this.buffer[this.length++] = ((low >>> 14) & 0x7f) | 0x80;
+      this.buffer[this.length++] = (low >>> 21) | 0x80;
+    }
     for (; rest > 0x7f; rest >>>= 7) this.buffer[this.length++] = (rest & 0x7f) | 0x80;
     this.buffer[this.length++] = rest;
   }

@@ -39,6 +39,8 @@ export class EngineHost {
   private timerAtMs = Infinity;
   private stopped = false;
   private gate: (() => EngineCommand | undefined) | undefined;
+  /** The time of the turn that runs; NaN outside one. */
+  private turnMs = NaN;
 
   constructor(
     options: EngineOptions,
@@ -66,17 +68,39 @@ export class EngineHost {
     this.gate = gate;
   }
 
+  /** The monotonic time; that of the turn inside one. */
+  get nowMs(): number {
+    return Number.isNaN(this.turnMs) ? this.clock.monoMs() : this.turnMs;
+  }
+
+  /**
+   * Runs `work`, whose commands came together: one look at the gate, one reading of the clock and one setting of the alarm
+   * serve them all. Time that is read too early ends leases, waits and kept keys a moment later, never sooner; and a lease
+   * renewed by it starts before its reply can be sent.
+   */
+  turn(work: () => void): void {
+    this.passGate();
+    this.turnMs = this.clock.monoMs();
+    try {
+      work();
+    } finally {
+      this.turnMs = NaN;
+      this.dispatch();
+      this.arm();
+    }
+  }
+
   newCallId(): CallId {
     return ++this.lastCallId;
   }
 
   /** Decides one command and does what follows from it. */
   apply<C extends EngineCommand>(command: C): Answers[C['type']] {
-    const first = this.gate?.();
-    if (first !== undefined) this.decide(first);
+    const inTurn = !Number.isNaN(this.turnMs);
+    if (!inTurn) this.passGate();
     const answer = this.decide(command);
     this.dispatch();
-    this.arm();
+    if (!inTurn) this.arm();
     return answer;
   }
 
@@ -123,10 +147,15 @@ export class EngineHost {
   }
 
   private decide<C extends EngineCommand>(command: C): Answers[C['type']] {
-    const { answer, effects } = this.engine.apply(command, this.clock.monoMs());
+    const { answer, effects } = this.engine.apply(command, this.nowMs);
     if (command.type === 'open-session') this.noteOpened(answer as Answers['open-session']);
     for (const effect of effects) this.pending.push(effect);
     return answer;
+  }
+
+  private passGate(): void {
+    const first = this.gate?.();
+    if (first !== undefined) this.decide(first);
   }
 
   private noteOpened(answer: Answers['open-session']): void {
@@ -135,7 +164,7 @@ export class EngineHost {
 
   /** Effects of commands given from inside an effect come after those already there, never between them. */
   private dispatch(): void {
-    if (this.dispatching) return;
+    if (this.dispatching || this.pending.length === 0) return;
     this.dispatching = true;
     try {
       for (let at = 0; at < this.pending.length; at++) this.perform(this.pending[at]!);

@@ -141,9 +141,14 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     return this.lastRenewal;
   }
 
+  /** Whether a frame is due. */
+  get hasToSend(): boolean {
+    return this.outbox.hasUnsent || this.renewalWanted || this.acknowledgementDue;
+  }
+
   /** What is to be sent now, if anything. */
   take(): ClientParts<O> | undefined {
-    if (!this.outbox.hasUnsent && !this.renewalWanted && !this.acknowledgementDue) return undefined;
+    if (!this.hasToSend) return undefined;
     const renewal = this.takeRenewal();
     const firstOperation = this.outbox.sent + 1;
     const operations = this.outbox.take(FRAME_BYTES, this.sizeOf, this.sending);
