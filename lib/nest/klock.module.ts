@@ -1,5 +1,12 @@
-import { Module, type DynamicModule } from '@nestjs/common';
-import { checkKeyPrefix, checkLabel, optionError, refuseUnknown } from '../core/index.js';
+import { Inject, Module, Optional, type DynamicModule } from '@nestjs/common';
+import {
+  InvalidOptionError,
+  checkKeyPrefix,
+  checkLabel,
+  optionError,
+  quote,
+  refuseUnknown,
+} from '../core/index.js';
 import { givenInstance, type GivenInstance } from './given-instance.js';
 import { KlockRootModule } from './klock-root.module.js';
 import {
@@ -23,6 +30,15 @@ import {
 /** Locks for a Nest application: makes {@link Klock} injectable and `@Locked` work in every object Nest makes. */
 @Module({})
 export class KlockModule {
+  /** @throws InvalidOptionError where the module is imported without forRoot, and nobody else imports it with. */
+  constructor(@Optional() @Inject(ROOT_REGISTRY) registry?: Registry) {
+    if (registry !== undefined) return;
+    throw new InvalidOptionError(
+      'KlockModule is imported as a class, which configures nothing: import KlockModule.forRoot(...) or KlockModule.forRootAsync(...)',
+      { option: 'imports', value: 'KlockModule' },
+    );
+  }
+
   /**
    * One instance for the whole application. Without an argument its locks live inside this process.
    * Importing it again with the same options gives the same instance.
@@ -65,7 +81,7 @@ export class KlockModule {
       useFactory: async (feature: Registry) => {
         const found = await feature.find(use);
         if (found !== undefined) return found;
-        throw optionError('use', `one of ${feature.names.join(', ') || '(no instance is imported)'}`, use);
+        throw noInstance(use, feature.names);
       },
       // The instance is asked for only so that it is opened before its view.
       inject: [REGISTRY, { token: rootInstanceToken(use), optional: true }],
@@ -77,6 +93,13 @@ export class KlockModule {
       exports: [registry, klock],
     };
   }
+}
+
+function noInstance(use: string, names: readonly string[]): InvalidOptionError {
+  return new InvalidOptionError(
+    `KlockModule.forFeature uses the instance ${quote(use)}, which no KlockModule.forRoot(...) makes: import it in the root module (there are: ${names.join(', ') || 'none'})`,
+    { option: 'use', value: use },
+  );
 }
 
 type Override = ((name: string) => GivenInstance) | null;

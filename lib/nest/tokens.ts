@@ -5,10 +5,11 @@ export const DEFAULT_INSTANCE = 'default';
 
 /**
  * The injection token of an instance: the unnamed one, or the one registered under `name`.
- * By `Symbol.for`, so that two copies of the package in one application mean the same provider.
+ * By `Symbol.for`, so that two copies of the package in one application mean the same provider. Its text is what Nest
+ * shows where it is missing.
  */
 export function getKlockToken(name: string = DEFAULT_INSTANCE): symbol {
-  return Symbol.for(`klock.instance:${name}`);
+  return Symbol.for(`klock.instance:${name}, made by KlockModule.forRoot()`);
 }
 
 /** Injects an instance: `constructor(@InjectKlock() private readonly klock: Klock) {}`. */
