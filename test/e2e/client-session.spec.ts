@@ -193,6 +193,31 @@ describe('the session of a client', () => {
     expect(warnings.filter((warning) => warning.code === 'SERVER_ALTERNATES')).toHaveLength(1);
   });
 
+  it('[K-182] reports servers that alternate without refusing anything, and uses no grant of theirs', async () => {
+    const server = await bench.server();
+    server.on('Acquire', (_, { nth, usual }) => ({
+      ...usual(),
+      serverId: nth % 2 === 1 ? 'srv_b' : 'srv_c',
+    }));
+    const { klock } = bench.rig(server.url);
+    await expect(klock.acquire('a', { waitMs: 5_000 })).rejects.toMatchObject({
+      code: 'BACKEND_MISCONFIGURED',
+      message: expect.stringContaining('several lock servers') as string,
+    });
+    await until(() => server.seen('Release').length === server.seen('Acquire').length);
+  });
+
+  it('[K-180] a wait whose session was ended by its watch says so', async () => {
+    const server = await bench.server();
+    server.onWatch = (watch) => watch.invalidate('SESSION_GONE');
+    server.on('Acquire', () => NEVER);
+    const { klock } = bench.rig(server.url);
+    await expect(klock.acquire('a', { waitMs: 600 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      message: expect.stringContaining('the session ended while the lock was asked for') as string,
+    });
+  });
+
   it('closes a session on which nothing rested for a while, and opens another when needed', async () => {
     const clock = new FakeClock();
     const server = await bench.server();
