@@ -20,6 +20,11 @@ export class FenceSequence {
   /** At this fence more are asked for: half a block before the end of what is reserved. */
   private askAt: bigint;
   private asked: bigint | undefined = undefined;
+  /** The next fence at which something changes: none before it is compared with more than this. */
+  private turnsAt = 0n;
+  private isDry = false;
+  private isExhausted = false;
+  private isLow = false;
 
   constructor(options: FenceSequenceOptions) {
     this.last = checkFence('lastFence', options.lastFence);
@@ -29,6 +34,7 @@ export class FenceSequence {
       throw optionError('fenceBlock', 'a bigint, 1n or more', this.block);
     }
     this.askAt = this.nextAskAt();
+    this.review();
   }
 
   /** The largest fence given out. */
@@ -43,12 +49,12 @@ export class FenceSequence {
 
   /** No fence can be given out now. */
   get dry(): boolean {
-    return this.last >= this.reserved;
+    return this.isDry;
   }
 
   /** No fence can ever be given out again. */
   get exhausted(): boolean {
-    return this.last >= MAX_FENCE;
+    return this.isExhausted;
   }
 
   /** How many fences one grant can cover now: what it asked for, as far as that many are reserved. */
@@ -60,17 +66,18 @@ export class FenceSequence {
 
   /** The first of the next `span` fences, or undefined while so many are not reserved. */
   take(span = 1): bigint | undefined {
-    if (span === 1) return this.dry ? undefined : ++this.last;
+    if (this.isDry) return undefined;
     const base = this.last + 1n;
-    const last = this.last + BigInt(span);
+    const last = span === 1 ? base : this.last + BigInt(span);
     if (last > this.reserved) return undefined;
     this.last = last;
+    if (last >= this.turnsAt) this.review();
     return base;
   }
 
   /** Up to where fences should be made durable, once for each block that is needed; undefined while there is enough. */
   ask(): bigint | undefined {
-    if (this.last < this.askAt || this.asked !== undefined || this.reserved >= MAX_FENCE) return undefined;
+    if (!this.isLow || this.asked !== undefined || this.reserved >= MAX_FENCE) return undefined;
     const from = this.reserved > this.last ? this.reserved : this.last;
     this.asked = min(from + this.block, MAX_FENCE);
     return this.asked;
@@ -82,6 +89,14 @@ export class FenceSequence {
     if (reserved > this.reserved) this.reserved = reserved;
     this.askAt = this.nextAskAt();
     if (this.asked !== undefined && reserved >= this.asked) this.asked = undefined;
+    this.review();
+  }
+
+  private review(): void {
+    this.isDry = this.last >= this.reserved;
+    this.isExhausted = this.last >= MAX_FENCE;
+    this.isLow = this.last >= this.askAt;
+    this.turnsAt = this.isLow ? this.reserved : this.askAt;
   }
 
   private nextAskAt(): bigint {

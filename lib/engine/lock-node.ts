@@ -29,7 +29,7 @@ export class L1Node extends WaitQueue {
   waiters = 0;
   /** Those among them that want the whole tree. */
   exclusiveWaiters = 0;
-  /** Most trees have one key in use at a time: a map for it would cost more than the lock. */
+  /** Most trees have one key in use at a time: a map for it would cost more than the lock. Stays when empty, for the next. */
   private firstChild: L2Node | undefined = undefined;
   private otherChildren: Map<string, L2Node> | undefined = undefined;
 
@@ -42,25 +42,28 @@ export class L1Node extends WaitQueue {
   }
 
   child(l2: string): L2Node | undefined {
-    if (this.firstChild !== undefined && this.firstChild.l2 === l2) return this.firstChild;
+    const first = this.firstChild;
+    if (first !== undefined && first.l2 === l2 && !first.empty) return first;
     return this.otherChildren?.get(l2);
   }
 
   addChild(l2: string): L2Node {
+    const first = this.firstChild;
+    if (first !== undefined && first.l2 === l2 && first.empty) return first;
     const child = new L2Node(this, l2);
-    if (this.firstChild === undefined) this.firstChild = child;
+    if (first === undefined || first.empty) this.firstChild = child;
     else (this.otherChildren ??= new Map()).set(l2, child);
     return child;
   }
 
   removeChild(child: L2Node): void {
-    if (this.firstChild === child) this.firstChild = undefined;
-    else if (this.otherChildren?.get(child.l2) === child) this.otherChildren.delete(child.l2);
+    if (this.firstChild !== child && this.otherChildren?.get(child.l2) === child)
+      this.otherChildren.delete(child.l2);
   }
 
   /** Every key below that is in use. */
   *children(): IterableIterator<L2Node> {
-    if (this.firstChild !== undefined) yield this.firstChild;
+    if (this.firstChild?.empty === false) yield this.firstChild;
     if (this.otherChildren !== undefined) yield* this.otherChildren.values();
   }
 }

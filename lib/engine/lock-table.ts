@@ -20,6 +20,8 @@ export interface LockTableOptions {
  */
 export class LockTable<E extends TableEntry = TableEntry> {
   private readonly nodes = new Map<string, L1Node>();
+  /** The tree left last, with nobody in it: who asks for it next finds it there, and a busy key is not put in and taken out. */
+  private idle: L1Node | undefined = undefined;
   /** Nodes that may have something to grant once the table opens again. */
   private readonly pending = new Set<L1Node | L2Node>();
   private arrivals = 0;
@@ -50,7 +52,7 @@ export class LockTable<E extends TableEntry = TableEntry> {
 
   /** Trees with a holder or a waiter. */
   get trees(): number {
-    return this.nodes.size;
+    return this.idle === undefined ? this.nodes.size : this.nodes.size - 1;
   }
 
   /** Whether entries are granted at all; see {@link close}. */
@@ -62,9 +64,8 @@ export class LockTable<E extends TableEntry = TableEntry> {
   tryAcquire(entry: E): boolean {
     assert(entry.stage === 'out', 'an entry asks while it neither waits nor holds');
     if (!this.opened) return false;
-    let node = this.nodes.get(entry.l1);
-    if (node === undefined) this.nodes.set(entry.l1, (node = new L1Node(entry.l1)));
-    else if (node.writer !== undefined || node.head !== undefined) return false;
+    const node = this.nodes.get(entry.l1) ?? this.addNode(entry.l1);
+    if (node.writer !== undefined || node.head !== undefined) return false;
     if (entry.l2 === undefined) {
       if (node.readers > 0) return false;
       node.writer = entry;
@@ -74,6 +75,7 @@ export class LockTable<E extends TableEntry = TableEntry> {
       entry.child.holder = entry;
       node.readers++;
     }
+    if (node === this.idle) this.idle = undefined;
     entry.node = node;
     entry.stage = 'held';
     this.heldCount++;
@@ -88,6 +90,7 @@ export class LockTable<E extends TableEntry = TableEntry> {
     assert(entry.stage === 'out', 'an entry is queued while it neither waits nor holds');
     if (entry.arrival === 0) entry.arrival = ++this.arrivals;
     const node = this.nodes.get(entry.l1) ?? this.addNode(entry.l1);
+    if (node === this.idle) this.idle = undefined;
     entry.node = node;
     if (entry.l2 !== undefined) entry.child = node.child(entry.l2) ?? node.addChild(entry.l2);
     this.countWaiter(entry, 1);
@@ -180,12 +183,13 @@ export class LockTable<E extends TableEntry = TableEntry> {
 
   /** The tree of `l1` while it has a holder or waiter: for reports. */
   tree(l1: string): L1Node | undefined {
-    return this.nodes.get(l1);
+    const node = this.nodes.get(l1);
+    return node === this.idle ? undefined : node;
   }
 
   /** Every tree with a holder or waiter: for reports. */
-  allTrees(): IterableIterator<L1Node> {
-    return this.nodes.values();
+  *allTrees(): IterableIterator<L1Node> {
+    for (const node of this.nodes.values()) if (node !== this.idle) yield node;
   }
 
   private addNode(l1: string): L1Node {
@@ -230,7 +234,7 @@ export class LockTable<E extends TableEntry = TableEntry> {
       node.readers++;
       this.admit(head, head.child);
     }
-    if (node.empty && this.nodes.get(node.l1) === node) this.dropTree(node);
+    if (node.empty) this.dropTree(node);
   }
 
   private admit(entry: TableEntry, child: L2Node): void {
@@ -263,12 +267,13 @@ export class LockTable<E extends TableEntry = TableEntry> {
   }
 
   private dropKey(child: L2Node): void {
-    this.pending.delete(child);
+    if (this.pending.size > 0) this.pending.delete(child);
     child.parent.removeChild(child);
   }
 
   private dropTree(node: L1Node): void {
-    this.pending.delete(node);
-    this.nodes.delete(node.l1);
+    if (this.pending.size > 0) this.pending.delete(node);
+    if (this.idle !== undefined && this.idle !== node) this.nodes.delete(this.idle.l1);
+    this.idle = node;
   }
 }
