@@ -1,5 +1,6 @@
 import {
   AlarmQueue,
+  SlotMap,
   abortedError,
   type Capabilities,
   type DefiniteRelease,
@@ -16,8 +17,9 @@ import {
 } from '../../core/index.js';
 import { LockTable } from '../../engine/index.js';
 import { HandoverHost, type LocalGrants } from './handover-host.js';
-import { LocalWaiter } from './local-waiter.js';
+import { LocalWaiter, type Reply } from './local-waiter.js';
 import { PassedGrant, SharedGrant } from './shared-grant.js';
+import { SharedGrants } from './shared-grants.js';
 import { StoreRequest } from './store-request.js';
 
 /** Fences asked for at most: how often a grant may be passed on before waiters elsewhere get their turn (design D13). */
@@ -36,9 +38,9 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   private readonly table: LockTable<LocalWaiter>;
   /** Waiters whose turn came inside a call of the table. */
   private turned: LocalWaiter[] = [];
-  private readonly shared = new Map<KeptLease, Set<SharedGrant>>();
-  /** Waiters in local queues. */
-  private readonly queued = new Set<LocalWaiter>();
+  private readonly shared = new SharedGrants();
+  /** Waiters in local queues, by request. */
+  private readonly queued = new SlotMap<LocalWaiter>();
   private attachedHost: DriverHost | undefined;
   private waits: AlarmQueue | undefined;
 
@@ -77,13 +79,11 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> {
     if (!this.host.settings.handover || !this.worthwhile()) return this.inner.acquire(request);
     if (request.signal?.aborted === true) throw abortedError(request.key, request.signal.reason);
-    const waiter = new LocalWaiter(request, this.host.clock.monoMs() + request.waitMs, (gone) =>
-      this.aborted(gone),
-    );
-    if (request.waitMs === 0) return this.tryNow(waiter);
-    if (this.table.tryAcquire(waiter)) void this.askStore(waiter);
-    else this.queue(waiter);
-    return waiter.reply;
+    const waiter = new LocalWaiter(request);
+    // Nobody of this process stands before it: the store is asked as we were.
+    if (this.table.tryAcquire(waiter)) return this.ask(waiter, request);
+    // A sibling that holds or waits before it is an answer already.
+    return request.waitMs === 0 ? BUSY : this.queue(waiter);
   }
 
   release(
@@ -100,7 +100,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
       : this.turned.find((waiter) => sameKey(waiter, shared.holder) && shared.mayPassTo(waiter));
     if (next === undefined) return this.giveBack(shared, options);
     this.turned.splice(this.turned.indexOf(next), 1);
-    this.queued.delete(next);
+    this.queued.delete(next.request.requestId);
     this.host.handedOver(grant.key);
     next.settle(shared.passTo(next));
     this.runTurns();
@@ -136,8 +136,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     const { inner } = this;
     if (inner.abortWaits === undefined) return undefined;
     return (reason) => {
-      for (const waiter of [...this.queued]) if (this.table.withdraw(waiter)) waiter.abort(reason);
-      this.queued.clear();
+      for (const waiter of [...this.queued.values()]) if (this.withdraw(waiter)) waiter.abort(reason);
       inner.abortWaits?.(reason);
       this.runTurns();
     };
@@ -167,21 +166,20 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   }
 
   asHeld(grant: DriverGrant): DriverGrant {
-    return this.sharedOf(grant)?.current ?? grant;
+    return this.shared.of(grant)?.current ?? grant;
   }
 
   grantOver(grant: DriverGrant): void {
-    const shared = this.sharedOf(grant);
+    const shared = this.shared.of(grant);
     if (shared === undefined) return;
-    this.forget(shared);
+    this.shared.delete(shared);
     this.table.release(shared.holder);
     this.runTurns();
   }
 
   /** The lease ended with all its grants: their unused fences are void, and the next of this process ask the store. */
   leaseOver(lease: KeptLease): void {
-    for (const shared of this.shared.get(lease) ?? []) this.table.release(shared.holder);
-    this.shared.delete(lease);
+    for (const shared of this.shared.takeAll(lease)) this.table.release(shared.holder);
     this.runTurns();
   }
 
@@ -194,81 +192,83 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     return this.attachedHost as DriverHost;
   }
 
-  /** Asks once: a sibling that holds or waits before it is an answer already. */
-  private tryNow(waiter: LocalWaiter): DriverBusy | Promise<DriverGrant | DriverBusy> {
-    waiter.stopWaiting();
-    if (!this.table.tryAcquire(waiter)) return BUSY;
-    void this.askStore(waiter);
-    return waiter.reply;
-  }
-
-  private queue(waiter: LocalWaiter): void {
+  private queue(waiter: LocalWaiter): Promise<Reply> {
+    waiter.waitUntilMs = this.host.clock.monoMs() + waiter.request.waitMs;
+    const reply = waiter.reply((gone) => this.aborted(gone));
     this.table.enqueue(waiter);
-    if (waiter.held) return this.runTurns();
-    this.queued.add(waiter);
-    this.watchWait(waiter);
+    if (waiter.held) this.runTurns();
+    else {
+      this.queued.set(waiter.request.requestId, waiter);
+      this.watchWait(waiter);
+    }
+    return reply;
   }
 
   private watchWait(waiter: LocalWaiter): void {
     if (waiter.waitUntilMs === Infinity) return;
     waiter.alarm = this.waits?.at(waiter.waitUntilMs, () => {
-      if (!this.table.withdraw(waiter)) return;
-      this.queued.delete(waiter);
+      if (!this.withdraw(waiter)) return;
       waiter.settle(BUSY);
       this.runTurns();
     });
   }
 
   private aborted(waiter: LocalWaiter): void {
-    if (!this.table.withdraw(waiter)) return;
-    this.queued.delete(waiter);
+    if (!this.withdraw(waiter)) return;
     waiter.abort(waiter.request.signal?.reason);
     this.runTurns();
   }
 
-  /** Whoever's turn has come speaks with the store. */
-  private runTurns(): void {
-    const turned = this.turned;
-    this.turned = [];
-    for (const waiter of turned) void this.askStore(waiter);
+  private withdraw(waiter: LocalWaiter): boolean {
+    this.queued.delete(waiter.request.requestId);
+    return this.table.withdraw(waiter);
   }
 
-  /** The head of a local queue asks the store, with a span for those behind it. Never rejects. */
-  private async askStore(waiter: LocalWaiter): Promise<void> {
+  /** Whoever's turn has come speaks with the store. */
+  private runTurns(): void {
+    if (this.turned.length === 0) return;
+    const turned = this.turned;
+    this.turned = [];
+    for (const waiter of turned) this.turn(waiter);
+  }
+
+  /** The new head of a local queue asks the store, with a span for those behind it. */
+  private turn(waiter: LocalWaiter): void {
+    this.queued.delete(waiter.request.requestId);
     waiter.stopWaiting();
-    this.queued.delete(waiter);
-    const { clock } = this.host;
-    const leftMs =
-      waiter.waitUntilMs === Infinity
-        ? Infinity
-        : Math.max(0, Math.ceil(waiter.waitUntilMs - clock.monoMs()));
+    const leftMs = Math.max(0, Math.ceil(waiter.waitUntilMs - this.host.clock.monoMs()));
     const span = Math.min(this.table.waitersFor(waiter) + 1, MAX_SPAN);
     try {
-      const reply = await this.inner.acquire(new StoreRequest(waiter.request, leftMs, span));
-      if (reply.granted) waiter.settle(this.share(reply, waiter));
-      else this.refused(waiter, () => waiter.settle(reply));
+      waiter.settle(this.ask(waiter, new StoreRequest(waiter.request, leftMs, span)));
     } catch (error) {
-      this.refused(waiter, () => waiter.fail(error));
+      waiter.fail(error);
     }
   }
 
-  private refused(waiter: LocalWaiter, tell: () => void): void {
+  private ask(waiter: LocalWaiter, request: DriverAcquire): Reply | Promise<Reply> {
+    const failed = (error: unknown): never => {
+      this.free(waiter);
+      throw error;
+    };
+    try {
+      const reply = this.inner.acquire(request);
+      if (!('then' in reply)) return this.answered(waiter, reply);
+      return reply.then((later) => this.answered(waiter, later), failed);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  private answered(waiter: LocalWaiter, reply: Reply): Reply {
+    if (reply.granted) return this.shared.add(new SharedGrant(reply, waiter, this.host.clock)).current;
+    this.free(waiter);
+    return reply;
+  }
+
+  /** The store said no to it, or nothing: the next of this process asks. */
+  private free(waiter: LocalWaiter): void {
     this.table.release(waiter);
-    tell();
     this.runTurns();
-  }
-
-  private share(base: DriverGrant, holder: LocalWaiter): PassedGrant {
-    const shared = new SharedGrant(base, holder, this.host.clock, this.host.clock.monoMs());
-    const ofLease = this.shared.get(base.lease) ?? new Set();
-    this.shared.set(base.lease, ofLease.add(shared));
-    return shared.current;
-  }
-
-  private forget(shared: SharedGrant): void {
-    const ofLease = this.shared.get(shared.base.lease);
-    ofLease?.delete(shared);
-    if (ofLease?.size === 0) this.shared.delete(shared.base.lease);
   }
 
   /** The release goes first, then the next of this process asks: in this order in one frame, where the driver batches. */
@@ -276,15 +276,10 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     shared: SharedGrant,
     options: { readonly keepMs?: number } | undefined,
   ): DefiniteRelease | Promise<DefiniteRelease> {
-    this.forget(shared);
+    this.shared.delete(shared);
     const outcome = this.inner.release(shared.base, options);
     this.runTurns();
     return outcome;
-  }
-
-  private sharedOf(base: DriverGrant): SharedGrant | undefined {
-    for (const shared of this.shared.get(base.lease) ?? []) if (shared.base === base) return shared;
-    return undefined;
   }
 }
 

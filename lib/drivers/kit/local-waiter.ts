@@ -8,36 +8,39 @@ import {
 } from '../../core/index.js';
 import { TableEntry } from '../../engine/index.js';
 
-type Reply = DriverGrant | DriverBusy;
+export type Reply = DriverGrant | DriverBusy;
 
 /** One acquire in the local table: waiting for its turn in this process, or the one that speaks with the store for its key. */
 export class LocalWaiter extends TableEntry {
-  readonly reply: Promise<Reply>;
-  alarm: Alarm | undefined;
-  private resolve: (reply: Reply) => void = () => undefined;
-  private reject: (error: Error) => void = () => undefined;
-  private readonly listening: Disposable | undefined;
+  /** Monotonic; Infinity waits until aborted. Of one that waits. */
+  waitUntilMs = Infinity;
+  alarm: Alarm | undefined = undefined;
+  private resolve: (reply: Reply | Promise<Reply>) => void = ignore;
+  private reject: (error: Error) => void = ignore;
+  private listening: Disposable | undefined = undefined;
 
-  /** @param onAborted the caller's signal ended a wait that was still local. */
-  constructor(
-    readonly request: DriverAcquire,
-    /** Monotonic; Infinity waits until aborted. */
-    readonly waitUntilMs: number,
-    onAborted: (waiter: LocalWaiter) => void,
-  ) {
+  constructor(readonly request: DriverAcquire) {
     super(request.key);
-    this.reply = new Promise((resolve, reject) => {
+  }
+
+  /**
+   * What it is told when its wait is over. Only who must wait costs a promise.
+   * @param onAborted the caller's signal ended a wait that was still local.
+   */
+  reply(onAborted: (waiter: LocalWaiter) => void): Promise<Reply> {
+    const { signal } = this.request;
+    if (signal !== undefined) {
+      this.listening = onAbort(signal, () => {
+        if (this.waiting) onAborted(this);
+      });
+    }
+    return new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
-    const { signal } = request;
-    if (signal === undefined) return;
-    this.listening = onAbort(signal, () => {
-      if (this.waiting) onAborted(this);
-    });
   }
 
-  settle(reply: Reply): void {
+  settle(reply: Reply | Promise<Reply>): void {
     this.stopWaiting();
     this.resolve(reply);
   }
@@ -56,4 +59,8 @@ export class LocalWaiter extends TableEntry {
     this.alarm?.cancel();
     this.listening?.[Symbol.dispose]();
   }
+}
+
+function ignore(): void {
+  // Nobody waits for it.
 }

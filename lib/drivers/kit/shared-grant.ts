@@ -1,23 +1,36 @@
-import { msUntil, type Clock, type DriverGrant, type KeptLease, type LockKey } from '../../core/index.js';
+import {
+  msUntil,
+  type Clock,
+  type DriverGrant,
+  type KeptLease,
+  type Linked,
+  type LinkedList,
+  type LockKey,
+} from '../../core/index.js';
 import type { LocalWaiter } from './local-waiter.js';
 
 /** A store's grant is passed on for this long after its answer was read: waiters elsewhere must not starve (design D13). */
 const PASS_ON_MS = 20;
 
 /** One grant of the store, and who in this process holds it now. */
-export class SharedGrant {
+export class SharedGrant implements Linked<SharedGrant> {
+  list: LinkedList<SharedGrant> | undefined = undefined;
+  before: SharedGrant | undefined = undefined;
+  after: SharedGrant | undefined = undefined;
   /** The holder of the moment, as the front end knows it. */
   current: PassedGrant;
   private position = 0;
   private pinned = false;
+  private readonly readAtMs: number;
 
+  /** Made in the turn in which the store's answer was read. */
   constructor(
     /** As the store granted it. */
     readonly base: DriverGrant,
     public holder: LocalWaiter,
     private readonly clock: Clock,
-    private readonly readAtMs: number,
   ) {
+    this.readAtMs = clock.monoMs();
     this.current = new PassedGrant(this, holder.request.requestId, base.fence);
   }
 

@@ -1,10 +1,16 @@
-import { FakeClock, settle, type DriverGrant, type DriverHost, type LeaseTerms } from '../../core/index.js';
-import { AbortWatch } from './abort-watch.js';
+import {
+  FakeClock,
+  LinkedList,
+  SlotMap,
+  settle,
+  type DriverGrant,
+  type DriverHost,
+  type LeaseTerms,
+} from '../../core/index.js';
 import { Acquaintance } from './acquaintance.js';
 import { AcquireCall } from './acquire-call.js';
 import { Background } from './background.js';
 import { FakeLink } from './fake-link.spec-support.js';
-import type { RedisGrant } from './redis-grant.js';
 import type { RedisSession } from './redis-session.js';
 import { resolveRedisOptions } from './redis-options.js';
 import { ScriptCalls } from './script-calls.js';
@@ -60,9 +66,8 @@ async function setUp(): Promise<Rig> {
     acquaintance: new Acquaintance(calls, host, options),
     waiting,
     background: new Background(() => undefined),
-    aborts: new AbortWatch(),
-    unsettled: new Set(),
-    grants: new Map<string, RedisGrant>(),
+    unsettled: new LinkedList(),
+    grants: new SlotMap(),
   };
   void session.acquaintance.meet('lock:{k}', clock.monoMs() + 1_000, {});
   await settle();

@@ -2,14 +2,16 @@ import {
   LockUnavailableError,
   abortedError,
   formatKey,
+  onAbort,
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
+  type Linked,
+  type LinkedList,
   type LockError,
   type LockErrorFacts,
   type Timer,
 } from '../../core/index.js';
-import type { Abortable } from './abort-watch.js';
 import type { Answer, Failure } from './answer.js';
 import { treeName } from './key-names.js';
 import { readAcquire, type AcquireResult, type Operation, type Sending } from './operations.js';
@@ -34,7 +36,10 @@ type Outcome = DriverGrant | DriverBusy;
 type Granted = Extract<AcquireResult, { type: 'granted' }>;
 
 /** One acquire, for its whole life: asks, stands in line, is woken, asks again, and takes itself back (design D4). */
-export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper {
+export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall>, Sleeper {
+  list: LinkedList<AcquireCall> | undefined = undefined;
+  before: AcquireCall | undefined = undefined;
+  after: AcquireCall | undefined = undefined;
   readonly name = 'acquire';
   readonly tree: string;
   readonly l2: string;
@@ -53,11 +58,12 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
   private expired = 0;
   /** A message came while it was asking. */
   private woken = false;
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
+  private listening: Disposable | undefined = undefined;
   /** Granted, not yet handed out. */
-  private grant: RedisGrant | undefined;
-  private resolve: (outcome: Outcome) => void = () => undefined;
-  private reject: (error: Error) => void = () => undefined;
+  private grant: RedisGrant | undefined = undefined;
+  private resolve: (outcome: Outcome) => void = ignore;
+  private reject: (error: Error) => void = ignore;
 
   constructor(
     private readonly session: RedisSession,
@@ -81,7 +87,7 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
       this.resolve = resolve;
       this.reject = reject;
       this.session.unsettled.add(this);
-      if (signal !== undefined) this.session.aborts.on(signal, this);
+      if (signal !== undefined) this.listening = onAbort(signal, (reason) => this.aborted(reason));
       this.attempt();
     });
   }
@@ -144,8 +150,7 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
     this.timer = undefined;
     this.session.unsettled.delete(this);
     this.session.waiting.leave(this.request.requestId);
-    const { signal } = this.request;
-    if (signal !== undefined) this.session.aborts.off(signal, this);
+    this.listening?.[Symbol.dispose]();
   }
 
   private attempt(): void {
@@ -317,6 +322,10 @@ export class AcquireCall implements Operation<AcquireResult>, Abortable, Sleeper
     const taken = { tree, l2, requestId, token, ttlMs, sendings };
     this.session.background.run(() => new ReleaseCall(this.session, taken, this.facts).run());
   }
+}
+
+function ignore(): void {
+  // Nobody asks yet.
 }
 
 function messageOf(cause: unknown): string {

@@ -13,5 +13,7 @@ export function lockName(tree: string, l2: string): string {
 }
 
 function escaped(text: string): string {
+  // Nearly no key holds one, and looking is cheaper than replacing nothing.
+  if (!/[%{}]/.test(text)) return text;
   return text.replace(/[%{}]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }

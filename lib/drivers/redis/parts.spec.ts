@@ -1,5 +1,4 @@
 import { FakeClock } from '../../core/index.js';
-import { AbortWatch } from './abort-watch.js';
 import { Background } from './background.js';
 import { FakeLink } from './fake-link.spec-support.js';
 import { treeName } from './key-names.js';
@@ -143,29 +142,6 @@ describe('[D4] a tombstone', () => {
     send();
     time.met('n', '1800000006000000', 'tree');
     expect(sendings.tombstoneUntilMs(link, time, 'n')).toBe(0);
-  });
-});
-
-describe('AbortWatch', () => {
-  it('listens once per signal, tells every call once, and leaves nothing on the signal', () => {
-    const controller = new AbortController();
-    let listeners = 0;
-    const signal = controller.signal;
-    const add = signal.addEventListener.bind(signal);
-    signal.addEventListener = (...args: Parameters<typeof add>): void => {
-      listeners++;
-      add(...args);
-    };
-    const watch = new AbortWatch();
-    const told: string[] = [];
-    const call = (name: string): { aborted(): void } => ({ aborted: () => void told.push(name) });
-    const [a, b, c] = [call('a'), call('b'), call('c')];
-    for (const each of [a, b, c]) watch.on(signal, each);
-    watch.off(signal, b);
-    expect(listeners).toBe(1);
-    controller.abort();
-    watch.off(signal, a);
-    expect(told).toEqual(['a', 'c']);
   });
 });
 

@@ -1,7 +1,9 @@
 import {
   BackendStateError,
   InvalidOptionError,
+  LinkedList,
   LockUnavailableError,
+  SlotMap,
   keyId,
   optionError,
   type Capabilities,
@@ -18,7 +20,6 @@ import {
   type RenewReply,
 } from '../../core/index.js';
 import { linkTo, type RedisClientLike, type RedisLink } from '../../redis-client/index.js';
-import { AbortWatch } from './abort-watch.js';
 import { Acquaintance } from './acquaintance.js';
 import { AcquireCall } from './acquire-call.js';
 import { Background } from './background.js';
@@ -102,9 +103,8 @@ export class RedisDriver implements LockDriver {
         const text = `${limit} locks wait to be given back to Redis: further ones are left to their expiry`;
         host.warn('REDIS_GIVE_BACK_FULL', text);
       }),
-      aborts: new AbortWatch(),
-      unsettled: new Set(),
-      grants: new Map(),
+      unsettled: new LinkedList(),
+      grants: new SlotMap(),
     };
   }
 

@@ -1,6 +1,6 @@
-import type { DriverHost } from '../../core/index.js';
-import type { Abortable, AbortWatch } from './abort-watch.js';
+import type { DriverHost, LinkedList, SlotMap } from '../../core/index.js';
 import type { Acquaintance } from './acquaintance.js';
+import type { AcquireCall } from './acquire-call.js';
 import type { Background } from './background.js';
 import type { RedisGrant } from './redis-grant.js';
 import type { ResolvedRedisOptions } from './redis-options.js';
@@ -15,9 +15,8 @@ export interface RedisSession {
   readonly acquaintance: Acquaintance;
   readonly waiting: WaitingRoom;
   readonly background: Background;
-  readonly aborts: AbortWatch;
   /** Acquires without an answer. */
-  readonly unsettled: Set<Abortable>;
+  readonly unsettled: LinkedList<AcquireCall>;
   /** Live grants by the id of their lease. */
-  readonly grants: Map<string, RedisGrant>;
+  readonly grants: SlotMap<RedisGrant>;
 }

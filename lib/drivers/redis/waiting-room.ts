@@ -1,4 +1,4 @@
-import type { DriverHost } from '../../core/index.js';
+import { SlotMap, type DriverHost } from '../../core/index.js';
 import type { RedisLink } from '../../redis-client/index.js';
 
 /** Someone waiting for a message. */
@@ -12,7 +12,7 @@ export interface Sleeper {
  * woken asks, and who gets none asks by itself a little later.
  */
 export class WaitingRoom {
-  private readonly sleepers = new Map<string, Sleeper>();
+  private readonly sleepers = new SlotMap<Sleeper>();
   private subscription: Disposable | undefined;
   private closed = false;
   private told = false;
