@@ -504,6 +504,22 @@ describe('losing a lock on etcd', () => {
     expect(await kept.release()).toBe('released');
   });
 
+  it('[B-050] a waiter whose entry is deleted by hand loses its place and not its wait', async () => {
+    const [a, b] = pair();
+    const key = rig.key();
+    const lock = await a.acquire(key);
+    const before = new Set(await rig.entries(key));
+    const waiting = b.acquire(key, { waitMs: 20_000, ttlMs: 4_000 });
+    const added = async (): Promise<string[]> => (await rig.entries(key)).filter((name) => !before.has(name));
+    await until(async () => (await added()).length === 1, 2_000, 'queued');
+    const [place] = await added();
+    await rig.admin.remove(place!);
+    // Noticed at the slow look, half a lease later at most.
+    await until(async () => (await added()).some((name) => name !== place), 4_000, 'queued again');
+    await lock.release();
+    expect((await waiting).held).toBe(true);
+  });
+
   it('[D-51] [WD-10] the release of a lock whose entry is gone says lost, even before the loss was noticed', async () => {
     const klock = rig.client();
     const key = rig.key();

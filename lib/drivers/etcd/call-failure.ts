@@ -66,7 +66,7 @@ export class Unanswered extends Error {
 /** What the caller of klock gets for a failure of the store. */
 export function storeError(failure: unknown, doing: string, facts: LockErrorFacts): LockError {
   if (!(failure instanceof StoreRefusal)) {
-    return new LockUnavailableError(`etcd did not answer in time while ${doing}`, {
+    return new LockUnavailableError(`etcd did not answer in time while ${doing}${reasonOf(failure)}`, {
       ...facts,
       cause: failure,
     });
@@ -93,4 +93,10 @@ export function storeError(failure: unknown, doing: string, facts: LockErrorFact
         cause: failure.cause,
       });
   }
+}
+
+/** What the member asked last said, or what became of the connection to it. */
+function reasonOf(failure: unknown): string {
+  const last = failure instanceof Unanswered ? failure.cause : failure;
+  return last instanceof Error ? `: ${last.message}` : '';
 }

@@ -33,6 +33,10 @@ describe('an entry', () => {
     '{}',
     '{"format":"klock2","state":"held"}',
     '{"format":"klock1","state":"new"}',
+    '{"format":"klock1","state":"waiting"}',
+    '{"format":"klock1","state":"waiting","tokenHash":"h","queuedAtMs":"soon"}',
+    '{"format":"klock1","state":"kept","tokenHash":"h","queuedAtMs":1,"grantRevision":"-1"}',
+    '{"format":"klock1","state":"waiting","tokenHash":"h","queuedAtMs":1,"metadata":{"a":1}}',
   ])('at a name of klock counts as held, whatever a later version has written there: %s', (value) => {
     expect(readEntry(kv(Buffer.from(value)), keys)?.state).toBe('held');
   });

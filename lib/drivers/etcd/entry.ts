@@ -66,7 +66,30 @@ function readFacts(value: Buffer): EntryFacts | undefined {
   }
   if (typeof read !== 'object' || read === null) return undefined;
   const { format, ...facts } = read as EntryFacts & { readonly format: unknown };
-  return format === FORMAT && STATES.includes(facts.state) ? facts : undefined;
+  return format === FORMAT && areFacts(facts) ? facts : undefined;
+}
+
+/** Somebody else may have written there: reports and token calls rely on what each fact is. */
+function areFacts(facts: { readonly [Fact in keyof EntryFacts]?: unknown }): boolean {
+  const {
+    state,
+    tokenHash,
+    queuedAtMs,
+    grantedAtMs = 0,
+    grantRevision = '0',
+    client = '',
+    metadata = {},
+  } = facts;
+  const texts = [state, tokenHash, grantRevision, client];
+  return (
+    texts.every((text) => typeof text === 'string') &&
+    STATES.includes(state as string) &&
+    /^\d+$/.test(grantRevision as string) &&
+    [queuedAtMs, grantedAtMs].every(Number.isFinite) &&
+    typeof metadata === 'object' &&
+    metadata !== null &&
+    Object.values(metadata).every((label) => typeof label === 'string')
+  );
 }
 
 export function hashToken(token: string): string {

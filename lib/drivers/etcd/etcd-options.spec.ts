@@ -1,8 +1,16 @@
+import { readFileSync } from 'node:fs';
 import { isLockError } from '../../core/index.js';
 import { resolveEtcdOptions, type EtcdOptions } from './etcd-options.js';
 import { etcdDriver } from './index.js';
 
-const PEM = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----';
+const file = (name: string): string => readFileSync(`test/support/etcd-certs/${name}.pem`, 'utf8');
+const [CA, CERT, KEY, OTHER_KEY] = ['ca', 'client', 'client-key', 'server-key'].map(file) as [
+  string,
+  string,
+  string,
+  string,
+];
+const BROKEN = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----';
 
 function refusal(options: unknown): { option: string; message: string } {
   try {
@@ -48,8 +56,8 @@ describe('the options of the etcd driver', () => {
   });
 
   it('take a client certificate as text or bytes', () => {
-    const { tls } = resolveEtcdOptions({ hosts: 'a', tls: { ca: PEM, cert: Buffer.from(PEM), key: PEM } });
-    expect([tls?.ca?.toString(), tls?.cert?.toString()]).toEqual([PEM, PEM]);
+    const { tls } = resolveEtcdOptions({ hosts: 'a', tls: { ca: CA, cert: Buffer.from(CERT), key: KEY } });
+    expect([tls?.ca?.toString(), tls?.cert?.toString()]).toEqual([CA, CERT]);
   });
 
   it.each<[string, unknown]>([
@@ -69,7 +77,7 @@ describe('the options of the etcd driver', () => {
     ['etcd.callTimeoutMs', { hosts: 'a', callTimeoutMs: 0.5 }],
     ['etcd.tls', { hosts: 'a', tls: null }],
     ['etcd.tls', { hosts: 'a', tls: {}, transport: 'insecure' }],
-    ['etcd.tls.key', { hosts: 'a', tls: { cert: PEM } }],
+    ['etcd.tls.key', { hosts: 'a', tls: { cert: CERT } }],
     ['etcd.tls.ca', { hosts: 'a', tls: { ca: 'no certificate' } }],
     ['etcd.username', { hosts: 'localhost', password: 'p' }],
     ['etcd.password', { hosts: 'localhost', username: 'u' }],
@@ -79,6 +87,15 @@ describe('the options of the etcd driver', () => {
   ])('[D-01] [D-02] [D-03] [D-04] are refused naming %s: %j', (option, options) => {
     const { option: named, message } = refusal(options);
     expect(option.endsWith('endpoints') ? message : named).toContain(option);
+  });
+
+  it.each([
+    ['etcd.tls.ca', { ca: BROKEN }],
+    ['etcd.tls.cert', { cert: BROKEN, key: KEY }],
+    ['etcd.tls.key', { cert: CERT, key: BROKEN }],
+    ['etcd.tls.key', { cert: CERT, key: OTHER_KEY }],
+  ])('[D-02] [D-60] are refused naming %s where no TLS could be made of it', (option, tls) => {
+    expect(refusal({ hosts: 'a', tls })).toMatchObject({ option });
   });
 
   it('are refused without showing a key or password', () => {

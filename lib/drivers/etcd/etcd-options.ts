@@ -8,6 +8,7 @@ import {
   refuseUnknown,
 } from '../../core/index.js';
 import { DEFAULT_CALL_TIMEOUT_MS } from './bounds.js';
+import { checkTlsMaterial } from './tls-material.js';
 
 /** TLS towards etcd. Text or bytes in PEM form. */
 export interface EtcdTlsOptions {
@@ -138,10 +139,14 @@ function certificatesOf(tls: EtcdTlsOptions): ResolvedTls {
       value: undefined,
     });
   }
-  return {
+  const material = {
     ca: pem('etcd.tls.ca', tls.ca),
     cert: pem('etcd.tls.cert', tls.cert),
     key: pem('etcd.tls.key', tls.key),
+  };
+  checkTlsMaterial(material);
+  return {
+    ...material,
     serverName: tls.serverName === undefined ? undefined : checkLabel('etcd.tls.serverName', tls.serverName),
   };
 }

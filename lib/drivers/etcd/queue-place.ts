@@ -140,7 +140,7 @@ export class QueuePlace implements SessionWaiter {
     });
     const result = transactions.readGrant(this.seat, this.createRevision, reply);
     if (result.outcome === 'granted') return this.granted(result.revision);
-    if (result.outcome === 'gone') return this.vanished();
+    if (result.outcome === 'gone') return await this.vanished();
     this.holder = ownerOf(result.look.ahead) ?? this.holder;
     return result.look;
   }
@@ -229,10 +229,19 @@ export class QueuePlace implements SessionWaiter {
     return undefined;
   }
 
-  /** The entry is not there any more: with its lease, or deleted by somebody. */
-  private vanished(): undefined {
+  /**
+   * The entry is not there any more. With its lease went everything that rests on it; deleted by somebody it has cost no
+   * more than its place, and the wait goes on under another id.
+   */
+  private async vanished(): Promise<undefined> {
     if (this.over) return undefined;
-    return this.give(() => this.settle?.reject(this.gone()));
+    const { reply } = await this.store.calls.call(
+      METHODS.leaseTimeToLive,
+      { ID: this.session.leaseId },
+      { budgetMs: this.budgetMs(), wanted: () => !this.over },
+    );
+    if (reply.TTL <= 0n) return this.give(() => this.settle?.reject(this.gone()));
+    return this.give(() => this.settle?.resolve({ granted: false, conflict: true }));
   }
 
   private fail(error: unknown): undefined {
