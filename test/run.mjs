@@ -121,11 +121,7 @@ function jest({ project, args, limitMs }, countsFile) {
       if (Date.now() - startedAt > limitMs) end(`it was still running after ${limitMs / minutes} minutes`);
       if (countedAt === undefined && existsSync(countsFile)) countedAt = Date.now();
       if (countedAt !== undefined && Date.now() - countedAt > EXIT_AFTER_COUNTS_MS) {
-        // Told, not counted: every test had its verdict, and something they left open is a flaw of a test, not of klock.
-        console.log(
-          `warning: project ${project}: all tests had ended, yet something left open kept it alive`,
-        );
-        end(undefined);
+        end('all tests had ended, yet something they left open, told above where Node knows it, kept it alive');
       }
     }, 250);
     child.once('error', (error) => end(error.message));

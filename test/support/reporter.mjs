@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { inspect } from 'node:util';
 
 /**
  * Hands the counts of one Jest run to test/run.mjs, which adds up several runs.
@@ -15,7 +16,17 @@ export default class CountsReporter {
       failures: failures(results.testResults),
     };
     writeFileSync(file, JSON.stringify(counts));
+    setTimeout(tellWhatIsOpen, TELL_AFTER_MS).unref();
   }
+}
+
+/** Jest is waited for 20 s after its last verdict: time to say what keeps it. */
+const TELL_AFTER_MS = 5_000;
+
+function tellWhatIsOpen() {
+  console.error('still running after the last verdict, with open:');
+  for (const handle of process._getActiveHandles()) console.error(`  ${inspect(handle, { depth: 1 })}`);
+  console.error(`  resources: ${process.getActiveResourcesInfo().join(' ')}`);
 }
 
 function failures(files) {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { resetSocket } from './reset-socket.js';
 
 export type Direction = 'up' | 'down';
 
@@ -104,7 +105,7 @@ export class ProxyFlow {
   private pass(what: Item['what']): void {
     if (this.to.destroyed) return;
     if (what === 'end') this.to.end();
-    else if (what === 'reset') this.to.resetAndDestroy();
+    else if (what === 'reset') resetSocket(this.to);
     else {
       this.to.write(what);
       this.waitingBytes -= what.length;

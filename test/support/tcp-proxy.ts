@@ -1,4 +1,5 @@
 import { createConnection, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { resetSocket } from './reset-socket.js';
 import { ProxyFlow, type Conditions, type Direction } from './tcp-proxy-flow.js';
 
 export type { Direction } from './tcp-proxy-flow.js';
@@ -104,7 +105,7 @@ export class TcpProxy {
     for (const { up, down } of pairs) for (const flow of [up, down]) flow.strand();
     return {
       breakOff: () => {
-        for (const { client } of pairs) client.resetAndDestroy();
+        for (const { client } of pairs) resetSocket(client);
       },
       deliver: () => pairs.reduce((bytes, { up }) => bytes + up.deliver(), 0),
       end: () => {
@@ -169,6 +170,6 @@ function directions(direction: Direction | 'both'): readonly Direction[] {
 function reset({ client, server, up, down }: Pair): void {
   up.stop();
   down.stop();
-  client.resetAndDestroy();
-  server.resetAndDestroy();
+  resetSocket(client);
+  resetSocket(server);
 }
