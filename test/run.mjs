@@ -121,7 +121,9 @@ function jest({ project, args, limitMs }, countsFile) {
       if (Date.now() - startedAt > limitMs) end(`it was still running after ${limitMs / minutes} minutes`);
       if (countedAt === undefined && existsSync(countsFile)) countedAt = Date.now();
       if (countedAt !== undefined && Date.now() - countedAt > EXIT_AFTER_COUNTS_MS) {
-        end('all tests had ended, yet something they left open, told above where Node knows it, kept it alive');
+        end(
+          'all tests had ended, yet something they left open, told above where Node knows it, kept it alive',
+        );
       }
     }, 250);
     child.once('error', (error) => end(error.message));
