@@ -282,7 +282,7 @@ describe('a method that returns an async iterator', () => {
     }
   }
 
-  it('[B-071] holds from the first step to the last', async () => {
+  it('[B-071] [peers 3] holds from the first step to the last', async () => {
     const seen: string[] = [];
     for await (const value of boundTo(new Service(), klock).m(2)) {
       seen.push(`${value} ${await klock.isLocked('k')}`);

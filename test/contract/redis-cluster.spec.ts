@@ -103,7 +103,7 @@ describe('[L-66] [WL-09] on a Cluster', () => {
     },
   );
 
-  it('locks on every master are taken, renewed and freed at once, one script call per slot', async () => {
+  it('[peers 12] locks on every master are taken, renewed and freed at once, one script call per slot', async () => {
     const keys = Array.from({ length: 60 }, (_, at) => `spread-${at}`);
     const locks = await Promise.all(keys.map((key) => klock.acquire(key, { ttlMs: 600 })));
     await new Promise((resolve) => setTimeout(resolve, 900));

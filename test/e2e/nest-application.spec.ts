@@ -270,7 +270,7 @@ describe('an object of the application', () => {
       factory({ useFactory: async () => new Service(), scope: Scope.REQUEST }),
     ],
     ['a frozen value', { provide: Service, useValue: Object.freeze(new Service()) }],
-  ])('[B-061] is locked when it is made by %s', async (_how, provider) => {
+  ])('[B-061] [peers 4] is locked when it is made by %s', async (_how, provider) => {
     const app = await start(appOf([KlockModule.forRoot(memory)], [provider]));
     const service = await app
       .get(ModuleRef)
@@ -340,7 +340,7 @@ describe('an object of the application', () => {
     await app.close();
   });
 
-  it('[B-061] that was made by hand, or by an application without the module, never runs unlocked and says what is missing', async () => {
+  it('[B-061] [peers 4] that was made by hand, or by an application without the module, never runs unlocked and says what is missing', async () => {
     const byHand = new Service();
     const app = await start(appOf([]));
     for (const service of [byHand, app.get(Service)]) {

@@ -64,7 +64,7 @@ describe('KlockModule over a Redis of the application', () => {
     await redis.stop();
   });
 
-  it('excludes between two applications and two kinds of client, and never closes the clients', async () => {
+  it('[peers 11] excludes between two applications and two kinds of client, and never closes the clients', async () => {
     let next = 0;
     const options = () =>
       ({ redis: clients[next++ % 2]!.client, prefix: 'app:', fencing: 'required' }) as const;

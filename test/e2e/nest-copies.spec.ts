@@ -15,7 +15,7 @@ describe.each(['esm', 'cjs'])(
       expect(await child.call('tokens')).toEqual([true, true]);
     });
 
-    it('[B-063] lock as one: decorators of either bind to the module of the other', async () => {
+    it('[B-063] [peers 16] lock as one: decorators of either bind to the module of the other', async () => {
       expect(await child.call('inner')).toBe('true');
       expect(await child.call('seen')).toBe(true);
     });

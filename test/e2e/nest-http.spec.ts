@@ -233,7 +233,7 @@ describe.each([
       headers: { 'content-type': 'application/json' },
     });
 
-  it('[B-068] routes, pipes, headers and status codes work with @Locked above and below them, and the lock fills its parameter', async () => {
+  it('[B-068] [peers 1] routes, pipes, headers and status codes work with @Locked above and below them, and the lock fills its parameter', async () => {
     for (const kind of ['above', 'below']) {
       const { status, body, headers } = await get(`${kind}/7`);
       expect([status, headers.get('x-kind')]).toEqual([203, kind]);
@@ -300,7 +300,7 @@ describe.each([
     expect(JSON.parse(program.body)).toEqual({ statusCode: 500, message: 'Internal server error' });
   });
 
-  it('[B-064] leaves the exceptions of the handler alone', async () => {
+  it('[B-064] [peers 2] leaves the exceptions of the handler alone', async () => {
     const missing = await get('missing/9');
     expect([missing.status, JSON.parse(missing.body)]).toEqual([
       404,

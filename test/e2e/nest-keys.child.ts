@@ -1,15 +1,18 @@
-// For test/e2e/nest-peers.spec.ts: what a process keeps of keys, and how it ends. Argument: the lock server's url, or `memory`.
+// For test/e2e/nest-peers.spec.ts: what a process keeps of keys, and how it ends. Argument: the lock server's url,
+// `memory`, or `redis:` and a port; the lease in milliseconds.
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { InjectKlock, KlockModule, Locked, type Klock } from 'klock';
+import { Redis } from 'ioredis';
+import { InjectKlock, KlockModule, Locked, type Klock, type KlockModuleOptions } from 'klock';
 import { emit, serve } from '../support/child-side.mjs';
 
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
-const [url = ''] = process.argv.slice(2);
+const [url = '', lease = '300'] = process.argv.slice(2);
+const ttlMs = Number(lease);
 
 @Injectable()
 class Items {
@@ -20,7 +23,9 @@ class Items {
   }
 }
 
-const backend = url === 'memory' ? ({ driver: 'memory' } as const) : { url, ttlMs: 300 };
+const redis = url.startsWith('redis:') ? new Redis(Number(url.slice(6)), '127.0.0.1') : undefined;
+const backend: KlockModuleOptions =
+  url === 'memory' ? { driver: 'memory' } : redis === undefined ? { url, ttlMs } : { redis, ttlMs };
 
 @Module({ imports: [KlockModule.forRoot(backend)], providers: [Items] })
 class App {}
@@ -45,6 +50,8 @@ serve({
     // The second one waits for the first, and could have waited ten seconds more.
     await Promise.all([items.klock.withLock('work', work), items.klock.withLock('work', work)]);
     await app.close();
+    // Given to the module, so it is not the module's to close.
+    redis?.disconnect();
     emit('closed');
     process.stdin.destroy();
   },

@@ -226,7 +226,7 @@ describe('a release that fails', () => {
   };
 
   it.each(Object.keys(failures))(
-    '[B-077] leaves the result and the error of the method as they are, is told by an event, and delays neither by more than a second: %s',
+    '[B-077] [peers 2] leaves the result and the error of the method as they are, is told by an event, and delays neither by more than a second: %s',
     async (how) => {
       const failed = new Set<string>();
       const note = ({ key }: { key: readonly string[] }): unknown => failed.add(key.join('/'));
@@ -326,7 +326,7 @@ describe('a method that does not end well', () => {
     await (await next).release();
   }, 15_000);
 
-  it('[B-071] gives a promise although it is synchronous, in plain JavaScript; what it throws at once rejects after the release', async () => {
+  it('[B-071] [peers 3] gives a promise although it is synchronous, in plain JavaScript; what it throws at once rejects after the release', async () => {
     expect(JSON.parse((await get('plain/plain')).body)).toEqual({ isPromise: true, value: 1 });
     expect(await get('plain/plainThrow')).toMatchObject({ status: 418, body: '{"mine":true}' });
     expect(await other.isLocked('w:plainThrow')).toBe(false);
@@ -334,7 +334,7 @@ describe('a method that does not end well', () => {
 });
 
 describe('a locked method that calls another one of the same key', () => {
-  it('[B-078] is refused at once: 500 to the client, both names to the program', async () => {
+  it('[B-078] [peers 14] is refused at once: 500 to the client, both names to the program', async () => {
     const times: number[] = [];
     for (let turn = 0; turn < 5; turn++) {
       const { status, body } = await get('nested');

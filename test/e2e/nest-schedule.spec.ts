@@ -86,7 +86,7 @@ describe('scheduled jobs on three replicas', () => {
   });
 
   it.each(['cronAbove', 'cronBelow', 'interval'])(
-    '[B-057] [B-068] never run twice at once, whichever decorator is above (%s)',
+    '[B-057] [B-068] [peers 1] never run twice at once, whichever decorator is above (%s)',
     (job) => {
       const { ran, overlaps } = record(job);
       expect(ran.length).toBeGreaterThanOrEqual(2);

@@ -67,7 +67,7 @@ async function closeWithEverything(
 }
 
 describe('app.close()', () => {
-  it('[B-066] lets hooks use locks, refuses waiters, waits for the running body with its lock renewed, then releases all', async () => {
+  it('[B-066] [peers 11] lets hooks use locks, refuses waiters, waits for the running body with its lock renewed, then releases all', async () => {
     const shared = sharedMemory();
     // A lease far shorter than the body: it is held to its end only if it is renewed while closing.
     const app = await appOf({ driver: shared.driver(), ttlMs: 100 }, Farewell);

@@ -205,7 +205,7 @@ const ended = (seen: Seen): Promise<void> => until('ended', () => seen.ended !==
 describe.each(Object.keys(clients))('a locked stream over %s', (transport) => {
   const ask = clients[transport]!;
 
-  it('[B-069] holds until it completes, all values in order, by one grant', async () => {
+  it('[B-069] [peers 3] holds until it completes, all values in order, by one grant', async () => {
     const seen = await ask('three');
     await until('held', () => server.stats.locks === 1);
     expect(await other.tryAcquire(KEY)).toBeUndefined();

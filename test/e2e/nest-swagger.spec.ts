@@ -81,7 +81,7 @@ describe('the OpenAPI document of a controller', () => {
     ['below', LockedBelow],
     ['above', LockedAbove],
   ])(
-    '[B-068] is that of its undecorated twin with @Locked %s the other decorators',
+    '[B-068] [peers 1] is that of its undecorated twin with @Locked %s the other decorators',
     async (_, controller) => {
       const plain = await documentOf(Plain);
       expect(plain).toContain('Place an order');

@@ -21,7 +21,7 @@ const nameOf = (key: string): string => `lock:{${key}}`;
 const codeOf = (error: unknown): string => (isLockError(error) ? error.code : String(error));
 
 describe('[B-040] a server that forgets scripts', () => {
-  it('is taught again within the same call: acquire, renew, inspect and release after SCRIPT FLUSH', async () => {
+  it('[peers 12] is taught again within the same call: acquire, renew, inspect and release after SCRIPT FLUSH', async () => {
     const klock = await bed.open({ ttlMs: 600 });
     const key = bed.key();
     await bed.admin.script('FLUSH');

@@ -4,7 +4,7 @@ import { dataFolder, startStore, type Launcher, type StoreProcess } from './stor
 import { storeProgram } from './store-program.js';
 
 export interface EtcdOptions {
-  readonly members?: 1 | 3;
+  readonly members?: 1 | 2 | 3;
 }
 
 export interface EtcdMember extends StoreProcess {
