@@ -14,7 +14,10 @@ export class LogOutput implements ServerLog {
 
   /** @throws the file system's error where the file cannot be opened. */
   static async open(settings: Required<LogSettings>, clock: Clock): Promise<LogOutput> {
-    const toFile = settings.output !== 'stdout' && settings.output !== 'stderr';
+    const { output, console } = settings;
+    const toFile = output !== 'stdout' && output !== 'stderr';
+    if (!toFile) outlive(process[output]);
+    else if (console) outlive(process.stdout);
     return new LogOutput(settings, clock, toFile ? await LogFile.open(settings, clock) : undefined);
   }
 
@@ -35,4 +38,13 @@ export class LogOutput implements ServerLog {
   async close(): Promise<void> {
     await this.file?.close();
   }
+}
+
+/** A reader that went away or a full disk costs log lines, not the locks: unheard, the error would end the process. */
+function outlive(stream: NodeJS.WriteStream): void {
+  if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore);
+}
+
+function ignore(): void {
+  // Nobody is left to tell.
 }

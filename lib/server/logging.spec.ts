@@ -209,6 +209,17 @@ describe('the built-in log', () => {
     ).rejects.toThrow();
   });
 
+  it.each(['stdout', 'stderr'] as const)(
+    '[K-133] a %s whose reader has gone costs lines, not the process, however many servers wrote to it',
+    async (output) => {
+      const before = process[output].listenerCount('error');
+      for (let server = 0; server < 3; server++)
+        await (await LogOutput.open(settings({ output }), clock)).close();
+      expect(() => process[output].emit('error', new Error('write EPIPE'))).not.toThrow();
+      expect(process[output].listenerCount('error')).toBeLessThanOrEqual(before + 1);
+    },
+  );
+
   it('lines the disk cannot take in time are dropped and counted, never kept without bound', async () => {
     const file = await LogFile.open(settings({}), clock);
     for (let line = 0; line < 10; line++) file.write('x'.repeat(1_000_000));
