@@ -3,9 +3,9 @@ import { checkOneOf } from './options.js';
 
 type Listener<E extends LockEvent['type']> = (event: Extract<LockEvent, { type: E }>) => void;
 
-/** Listeners by event type. A listener that throws disturbs neither the others nor the lock. */
+/** Listeners by event type. A listener that throws, or whose promise rejects, disturbs neither the others nor the lock. */
 export class Emitter {
-  private readonly listeners = new Map<string, Set<(event: LockEvent) => void>>();
+  private readonly listeners = new Map<string, Set<(event: LockEvent) => unknown>>();
 
   /** @throws InvalidOptionError for a type that never comes: its listener would wait in vain. */
   on<E extends LockEvent['type']>(type: E, listener: Listener<E>): Disposable {
@@ -13,7 +13,7 @@ export class Emitter {
     const set = this.listeners.get(type) ?? new Set();
     this.listeners.set(type, set);
     // Wrapped, so that one function added twice is two listeners, each with a disposal of its own.
-    const entry = (event: LockEvent): void => listener(event as Extract<LockEvent, { type: E }>);
+    const entry = (event: LockEvent): unknown => listener(event as Extract<LockEvent, { type: E }>);
     set.add(entry);
     return { [Symbol.dispose]: () => void set.delete(entry) };
   }
@@ -29,7 +29,9 @@ export class Emitter {
     if (set === undefined) return;
     for (const listener of [...set]) {
       try {
-        listener(event);
+        const returned = listener(event);
+        // Of an async listener, whose rejection nobody else would hear: it would end the process.
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.report(event, error));
       } catch (error) {
         this.report(event, error);
       }
@@ -42,7 +44,7 @@ export class Emitter {
     this.emit({
       type: 'warning',
       code: 'LISTENER_FAILED',
-      message: `a listener of ${event.type} threw`,
+      message: `a listener of ${event.type} failed`,
       cause,
     });
   }
