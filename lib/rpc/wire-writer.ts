@@ -1,5 +1,5 @@
 /** Texts below this many characters are looked at one by one; their length takes one byte. */
-const SHORT = 48;
+const SHORT = 20;
 
 /** Writes protobuf fields one after another into a buffer that is used again for every message. */
 export class WireWriter {

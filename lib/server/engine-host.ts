@@ -149,7 +149,8 @@ export class EngineHost {
   private decide<C extends EngineCommand>(command: C): Answers[C['type']] {
     const { answer, effects } = this.engine.apply(command, this.nowMs);
     if (command.type === 'open-session') this.noteOpened(answer as Answers['open-session']);
-    for (const effect of effects) this.pending.push(effect);
+    // Mostly none: an iterator over nothing would still be made.
+    if (effects.length > 0) for (const effect of effects) this.pending.push(effect);
     return answer;
   }
 
