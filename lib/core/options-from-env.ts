@@ -29,7 +29,15 @@ const wholeNumber: Read = (variable, text) =>
 const wait: Read = (variable, text) =>
   checkWait(variable, /^(\d+|Infinity)$/.test(text) ? Number(text) : text);
 const truth: Read = (variable, text) => checkOneOf(variable, ['true', 'false'], text) === 'true';
-const urls: Read = (variable, text) => text.split(',').map((url) => checkLabel(variable, url.trim()));
+/** What an address is, the driver says; never quoted here, since it may hold a password. */
+const urls: Read = (variable, text) =>
+  text.split(',').map((url) => {
+    if (url.trim() !== '') return url.trim();
+    throw new InvalidOptionError(`${variable} must be addresses with commas between, one of them is empty`, {
+      option: variable,
+      value: '(not shown)',
+    });
+  });
 
 const VARIABLES: Readonly<Record<string, readonly [option: string, read: Read]>> = {
   KLOCK_DRIVER: ['driver', (variable, text) => checkOneOf(variable, ['memory'], text)],
@@ -101,7 +109,7 @@ function backendProblems(env: Readonly<Record<string, string | undefined>>): Inv
   if (url === undefined || driver === undefined) return [];
   return [
     new InvalidOptionError(
-      `KLOCK_DRIVER and KLOCK_URL exclude each other, got ${quote(driver)} and ${quote(url)}`,
+      `KLOCK_DRIVER and KLOCK_URL exclude each other, got ${quote(driver)} and an address`,
       { option: 'KLOCK_DRIVER', value: driver },
     ),
   ];

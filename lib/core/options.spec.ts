@@ -110,4 +110,22 @@ describe('optionsFromEnv', () => {
     expect(attempt).toThrow(/KLOCK_NAMESPACE is set but empty/);
     expect(attempt).toThrow(/KLOCK_URL is not set/);
   });
+
+  it('[K-138] takes an address of any length, refuses a gap in the list, and shows no part of an address', () => {
+    const long = `klocks://${'a'.repeat(200)}.example:8080`;
+    expect(optionsFromEnv({ KLOCK_URL: ` ${long} ` })).toEqual({ url: [long] });
+    for (const env of [
+      { KLOCK_URL: 'klock://me:secret@a:1,,b:2' },
+      { KLOCK_URL: 'klock://me:secret@a:1', KLOCK_DRIVER: 'memory' },
+    ]) {
+      let error: unknown;
+      try {
+        optionsFromEnv(env);
+      } catch (caught) {
+        error = caught;
+      }
+      expect(isLockError(error, 'INVALID_OPTION')).toBe(true);
+      expect(`${(error as Error).message} ${JSON.stringify(error)}`).not.toContain('secret');
+    }
+  });
 });
