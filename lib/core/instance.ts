@@ -326,7 +326,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
 
   /** Holds stand in their cohort in order of grant, so the long ones come first. */
   private tellLongHolds(lease: Lease): void {
-    for (const cohort of lease.cohorts.values()) {
+    for (const cohort of lease.cohorts) {
       for (const tenant of cohort.tenants) {
         const hold = tenant as Hold;
         if (!hold.isLongHeld) break;

@@ -2,6 +2,7 @@ import { AlarmQueue, type Alarm } from './alarm-queue.js';
 import { msUntil, type Clock } from './clock.js';
 import type { LossReason } from './errors.js';
 import { Lease, type Cohort, type LeaseTenant, type Loss } from './lease.js';
+import { LinkedList } from './linked-list.js';
 import type { KeptLease, LeaseTerms, RenewReply, ServerChange } from './lock-driver.js';
 import { LOSS_CODES } from './loss-codes.js';
 import { deadlineOf, isPast } from './validity.js';
@@ -31,7 +32,7 @@ export interface LeaseHost {
  */
 export class LeaseKeeper {
   private readonly alarms: AlarmQueue;
-  private readonly leases = new Set<Lease>();
+  private readonly leases = new LinkedList<Lease>();
   /** Leases due in this turn: renewed together, one call. */
   private due: Lease[] = [];
 
@@ -93,7 +94,7 @@ export class LeaseKeeper {
     lease.state = 'ended';
     lease.loss = { reason, code, ...change };
     this.forget(lease);
-    for (const cohort of [...lease.cohorts.values()]) this.loseAll(cohort, lease.loss, false);
+    for (const cohort of [...lease.cohorts]) this.loseAll(cohort, lease.loss, false);
   }
 
   /** Ends the lease if its deadline has passed; true if it did, or the lease is over anyway. */
@@ -144,14 +145,14 @@ export class LeaseKeeper {
   /** Stops all timers; leases are left as they are. */
   stop(): void {
     this.alarms.clear();
-    this.leases.clear();
+    this.leases.takeAll();
   }
 
   private forget(lease: Lease): void {
     this.leases.delete(lease);
     lease.nextRenewal?.cancel();
     lease.deadlineAlarm?.cancel();
-    for (const cohort of lease.cohorts.values()) cohort.alarm?.cancel();
+    for (const cohort of lease.cohorts) cohort.alarm?.cancel();
   }
 
   private loseAll(cohort: Cohort, loss: Loss, releaseToo: boolean): void {

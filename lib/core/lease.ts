@@ -50,8 +50,12 @@ export class Cohort {
 }
 
 /** What the keeper knows of one lease. It decides nothing; {@link LeaseKeeper} does. */
-export class Lease implements KeptLease {
-  readonly cohorts = new Map<number, Cohort>();
+export class Lease implements KeptLease, Linked<Lease> {
+  list: LinkedList<Lease> | undefined = undefined;
+  before: Lease | undefined = undefined;
+  after: Lease | undefined = undefined;
+  /** One for each length asked for: few, mostly one. */
+  readonly cohorts: Cohort[] = [];
   askedMs: number;
   readonly renewed: boolean;
   /** As asked for; a length of its own where none was. */
@@ -107,13 +111,13 @@ export class Lease implements KeptLease {
 
   get grants(): number {
     let count = 0;
-    for (const cohort of this.cohorts.values()) count += cohort.tenants.size;
+    for (const cohort of this.cohorts) count += cohort.tenants.size;
     return count;
   }
 
   /** A copy: losing a tenant takes it away. */
   tenants(): LeaseTenant[] {
-    return [...this.cohorts.values()].flatMap((cohort) => [...cohort.tenants]);
+    return this.cohorts.flatMap((cohort) => [...cohort.tenants]);
   }
 
   /** Every third of the length it has now: extend may have shortened it, and the old pace would come too late. */
@@ -131,11 +135,11 @@ export class Lease implements KeptLease {
   /** The cohort for grants that asked for `ttlMs`; longer ones get the lease's own length. */
   cohort(ttlMs: number): Cohort {
     const length = Math.min(ttlMs, this.ms);
-    let cohort = this.cohorts.get(length);
+    let cohort = this.cohorts.find(({ ttlMs: known }) => known === length);
     if (cohort === undefined) {
       const margin = length === this.ms ? this.marginOf(this.fullMs) : this.marginOf(length);
       cohort = new Cohort(this, length, margin);
-      this.cohorts.set(length, cohort);
+      this.cohorts.push(cohort);
     }
     return cohort;
   }

@@ -34,6 +34,17 @@ it('entries may go while all are looked at', () => {
   expect([seen, map.size]).toEqual([['a', 'b', 'c'], 0]);
 });
 
+it('who was deleted while all are looked at is not seen, however many were', () => {
+  const map = new SlotMap<Entry>();
+  for (let index = 0; index < 1_000; index++) map.set(`${index}`, { id: `${index}` });
+  const seen: string[] = [];
+  for (const [id] of map) {
+    seen.push(id);
+    if (id === '0') for (let index = 1; index < 999; index++) map.delete(`${index}`);
+  }
+  expect([seen, map.size]).toEqual([['0', '999'], 2]);
+});
+
 it('[I12] takes no more slots than were in use at once, and none that many once it is empty', () => {
   const map = new SlotMap<Entry>();
   for (let round = 0; round < 1_000; round++) {
