@@ -14,6 +14,8 @@ const CANCELLED: Refusal = Object.freeze({ why: 'cancelled' });
 /** One attempt of a request: the first, a repeat, or one more after a refusal. One id, one outcome (design D4). */
 export function acquire(state: EngineState, command: Acquire): AcquireAnswer {
   const session = state.sessions.get(command.sessionId);
+  if (session?.local === true)
+    return state.draining ? refused({ why: 'draining' }) : first(state, session, command);
   const live = session?.requests.live.get(command.requestId);
   // A grant that was made before the drain is still told to whoever asks for it again: it is no new one.
   if (state.draining && live?.stage !== 'held') return refused({ why: 'draining' });
@@ -22,7 +24,7 @@ export function acquire(state: EngineState, command: Acquire): AcquireAnswer {
     // A detached request is a memory of its place; for another key its id is as free as after any refusal (K-075).
     if (live.stage !== 'out' || live.isFor(command.key)) return repeat(state, live, command);
     state.leaveLine(live, BUSY);
-    session.requests.live.delete(live.id);
+    session.requests.live.delete(live);
   }
   const finished = session.requests.finished.get(command.requestId, state.nowMs);
   if (finished !== undefined) return refused(finished === 'was-granted-now-released' ? CONFLICT : CANCELLED);
@@ -54,13 +56,13 @@ function first(state: EngineState, session: Session, command: Acquire): AcquireA
   const { requestId, key, metadata, span } = command;
   const request = new Request(session, requestId, key, metadata, state.nowMs, span);
   if (state.table.tryAcquire(request)) {
-    session.requests.live.set(requestId, request);
+    session.requests.live.add(request);
     return state.grant(request);
   }
   if (command.waitUntilMs <= state.nowMs) return refused(state.closedBecause() ?? BUSY);
   const full = noRoomFor(state, request);
   if (full !== undefined) return refused(full);
-  session.requests.live.set(requestId, request);
+  session.requests.live.add(request);
   state.table.enqueue(request);
   return wait(state, request, command);
 }
@@ -103,7 +105,7 @@ function detach(state: EngineState, request: Request, keepMs: number): void {
 /** Outside the line by now: keeps the request for its arrival number, or forgets it, so that its id may be asked anew. */
 function keepPlace(state: EngineState, request: Request, keepMs: number): void {
   if (keepMs <= 0) {
-    request.session.requests.live.delete(request.id);
+    request.session.requests.live.delete(request);
     return;
   }
   state.detached++;

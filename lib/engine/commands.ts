@@ -15,6 +15,8 @@ export type EngineCommand =
   | DetachCall
   | CancelRequest
   | Release
+  | CancelCall
+  | ReleaseGrant
   | Drain
   | FencesReserved
   | HoldGrants
@@ -29,6 +31,11 @@ export interface OpenSession {
   readonly client?: string;
   /** The host sees to it that no request or release comes twice: nothing that is over is remembered. Default false. */
   readonly exactlyOnce?: boolean;
+  /**
+   * The client lives in the host's process: it names a request by its one call (`cancel-call`) and a grant by itself
+   * (`release-grant`). No request id is looked up, no token made, nothing that is over remembered. Default false.
+   */
+  readonly local?: boolean;
 }
 
 export interface RenewSession {
@@ -87,6 +94,20 @@ export interface Release {
   readonly keepMs?: number;
 }
 
+/** The same for a request of a local session, named by its call. */
+export interface CancelCall {
+  readonly type: 'cancel-call';
+  readonly callId: CallId;
+}
+
+/** A holder in a local session gives back the very grant it was answered. */
+export interface ReleaseGrant {
+  readonly type: 'release-grant';
+  readonly grant: Grant;
+  /** As in {@link Release}. */
+  readonly keepMs?: number;
+}
+
 /** From now on nothing is granted: every waiter is refused with `draining`; sessions and their grants live on. */
 export interface Drain {
   readonly type: 'drain';
@@ -119,6 +140,7 @@ export interface Grant {
   readonly sessionId: string;
   readonly requestId: string;
   readonly key: LockKey;
+  /** Empty in a local session: there the grant itself is the proof. */
   readonly token: string;
   /** The base: the grant covers fence … fence + span − 1. */
   readonly fence: bigint;
@@ -189,7 +211,9 @@ export interface Answers {
   acquire: AcquireAnswer;
   'detach-call': undefined;
   'cancel-request': CancelAnswer;
+  'cancel-call': CancelAnswer;
   release: ReleaseAnswer;
+  'release-grant': ReleaseAnswer;
   drain: undefined;
   'fences-reserved': undefined;
   'hold-grants': undefined;

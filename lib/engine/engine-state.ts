@@ -4,7 +4,7 @@ import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
 import { FenceSequence } from './fence-sequence.js';
 import { LockTable } from './lock-table.js';
-import type { GrantedAnswer, Request } from './request.js';
+import type { GrantedAnswer, LocalGrant, Request } from './request.js';
 import { SessionBook } from './session-book.js';
 
 /** What most commands lead to. One for all of them: it is returned millions of times and written never. */
@@ -16,7 +16,9 @@ export class EngineState {
   readonly table: LockTable<Request>;
   readonly sessions: SessionBook;
   readonly fences: FenceSequence;
-  /** Grants that have not ended, by token. */
+  /** Grants that have not ended. */
+  grants = 0;
+  /** Those of them that have a token, by it. */
   readonly tokens = new SlotMap<Request>();
   /** Requests by the calls that wait for their answer. */
   readonly calls = new Map<CallId, Request>();
@@ -75,6 +77,34 @@ export class EngineState {
     const fence = this.fences.take(span);
     assert(fence !== undefined, 'the table is closed while no fence is reserved');
     if (this.fences.dry) this.table.close();
+    this.grants++;
+    this.deadlines.remove(request);
+    const grant = request.session.local
+      ? this.localGrant(request, fence, span)
+      : this.tokenGrant(request, fence, span);
+    const answer: GrantedAnswer = { type: 'granted', grant };
+    request.answer = answer;
+    this.answerCalls(request, answer);
+    return answer;
+  }
+
+  private localGrant(request: Request, fence: bigint, span: number): LocalGrant {
+    const { session, id, key, metadata } = request;
+    const grantedAtMs = this.nowMs;
+    return {
+      sessionId: session.id,
+      requestId: id,
+      key,
+      token: '',
+      fence,
+      span,
+      grantedAtMs,
+      metadata,
+      request,
+    };
+  }
+
+  private tokenGrant(request: Request, fence: bigint, span: number): Grant {
     const grant: { -readonly [K in keyof Grant]: Grant[K] } = {
       sessionId: request.session.id,
       requestId: request.id,
@@ -87,18 +117,15 @@ export class EngineState {
     };
     grant.token = this.options.mintToken(grant);
     this.tokens.set(grant.token, request);
-    this.deadlines.remove(request);
-    const answer: GrantedAnswer = { type: 'granted', grant };
-    request.answer = answer;
-    this.answerCalls(request, answer);
-    return answer;
+    return grant;
   }
 
   /** A grant ends. Its id and token are dead from here on; the key is freed unless it is to be kept. */
   endGrant(request: Request, keepMs = 0): void {
     const { grant, session } = request;
     assert(grant !== undefined, 'a grant that ends was made');
-    this.tokens.delete(grant.token);
+    this.grants--;
+    if (!session.local) this.tokens.delete(grant.token);
     session.requests.finish(request, 'was-granted-now-released', this.nowMs);
     if (keepMs > 0) this.keepKey(request, keepMs);
     else this.table.release(request);
@@ -119,7 +146,7 @@ export class EngineState {
       for (const request of session.requests.live.values()) {
         if (request.stage === 'held') continue;
         this.leaveLine(request, refusal);
-        session.requests.live.delete(request.id);
+        session.requests.live.delete(request);
       }
     }
   }

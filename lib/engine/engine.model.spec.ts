@@ -148,10 +148,10 @@ class Run {
     const waiting: Request[] = [];
     for (const tree of state.table.allTrees()) {
       if (tree.writer !== undefined) held.push(tree.writer as Request);
-      for (let at = tree.head; at !== undefined; at = at.after) waiting.push(at as Request);
+      for (let at = tree.head; at !== undefined; at = at.behind) waiting.push(at as Request);
       for (const child of tree.children()) {
         if (child.holder !== undefined) held.push(child.holder as Request);
-        for (let at = child.head; at !== undefined; at = at.after) waiting.push(at as Request);
+        for (let at = child.head; at !== undefined; at = at.behind) waiting.push(at as Request);
       }
     }
     this.checkExclusion(held);

@@ -4,7 +4,7 @@ import type { Answers, EngineCommand, EngineOptions, HoldGrants, Outcome } from 
 import { EngineState } from './engine-state.js';
 import { expireDue } from './expiry.js';
 import { inspect } from './inspect.js';
-import { cancelRequest, release } from './release.js';
+import { cancelCall, cancelRequest, release, releaseGrant } from './release.js';
 import { closeSession, openSession, renewSession } from './session-commands.js';
 
 /** How much an engine knows at the moment. All but `remembered` and `remembering` return to 0 when nobody uses it. */
@@ -78,7 +78,7 @@ export class Engine {
     for (const session of state.sessions.all()) remembered += session.requests.remembered;
     return {
       sessions: state.sessions.size,
-      locks: state.tokens.size,
+      locks: state.grants,
       waiters: state.table.waiting,
       detached: state.detached,
       kept: state.kept,
@@ -95,10 +95,14 @@ export class Engine {
         return acquire(state, command);
       case 'release':
         return release(state, command);
+      case 'release-grant':
+        return releaseGrant(state, command);
       case 'renew-session':
         return renewSession(state, command);
       case 'cancel-request':
         return cancelRequest(state, command);
+      case 'cancel-call':
+        return cancelCall(state, command);
       case 'detach-call':
         return detachCall(state, command);
       case 'open-session':

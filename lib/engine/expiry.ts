@@ -26,7 +26,7 @@ function expireRequest(state: EngineState, request: Request): void {
     state.table.release(request);
   } else if (request.stage === 'out') {
     state.detached--;
-    request.session.requests.live.delete(request.id);
+    request.session.requests.live.delete(request);
   } else {
     endWait(state, request);
   }

@@ -51,7 +51,7 @@ function endOf(request: Request): number {
 /** Adds up to 100 of a queue, leaving out those for other keys than `l2`. */
 function addWaiters(waiting: TableEntry[], queue: L1Node | L2Node, l2: string | undefined): void {
   let added = 0;
-  for (let entry = queue.head; entry !== undefined && added < MAX_REPORTED; entry = entry.after) {
+  for (let entry = queue.head; entry !== undefined && added < MAX_REPORTED; entry = entry.behind) {
     if (l2 !== undefined && entry.l2 !== undefined && entry.l2 !== l2) continue;
     waiting.push(entry);
     added++;

@@ -4,7 +4,7 @@ import type { TableEntry } from './table-entry.js';
 export function countLooks(entries: readonly TableEntry[]): { count: number } {
   const looks = { count: 0 };
   for (const entry of entries) {
-    for (const link of ['before', 'after'] as const) {
+    for (const link of ['ahead', 'behind'] as const) {
       let neighbour = entry[link];
       Object.defineProperty(entry, link, {
         get: () => {

@@ -1,5 +1,13 @@
-import type { CancelAnswer, CancelRequest, Release, ReleaseAnswer } from './commands.js';
+import type {
+  CancelAnswer,
+  CancelCall,
+  CancelRequest,
+  Release,
+  ReleaseAnswer,
+  ReleaseGrant,
+} from './commands.js';
 import type { EngineState } from './engine-state.js';
+import type { LocalGrant } from './request.js';
 
 const RELEASED: ReleaseAnswer = Object.freeze({ type: 'released' });
 const NOT_HELD: ReleaseAnswer = Object.freeze({ type: 'not-held' });
@@ -21,6 +29,25 @@ export function release(state: EngineState, command: Release): ReleaseAnswer {
   releases.remember(command.releaseId, command.token, nowMs);
   state.endGrant(request, command.keepMs);
   return RELEASED;
+}
+
+/** A holder in a local session gives back what it was answered; once it has ended, however that was, nothing is held. */
+export function releaseGrant(state: EngineState, { grant, keepMs }: ReleaseGrant): ReleaseAnswer {
+  const { request } = grant as LocalGrant;
+  if (request?.stage !== 'held' || request.kept) return NOT_HELD;
+  state.endGrant(request, keepMs);
+  return RELEASED;
+}
+
+/** A call that waits in a local session is taken back; one that was answered has a grant that is given back by itself. */
+export function cancelCall(state: EngineState, { callId }: CancelCall): CancelAnswer {
+  const request = state.calls.get(callId);
+  if (request === undefined) return { type: 'unknown-request' };
+  state.calls.delete(callId);
+  request.calls = undefined;
+  state.leaveLine(request, { why: 'cancelled' });
+  request.session.requests.live.delete(request);
+  return { type: 'cancelled' };
 }
 
 /** The client takes a request back, whatever has become of it; the answer is the same however often it asks. */

@@ -62,7 +62,7 @@ function treeLines(tree: L1Node): string[] {
 
 function waiters(queue: WaitQueue, indent: string): string[] {
   const lines: string[] = [];
-  for (let entry = queue.head; entry !== undefined; entry = entry.after) {
+  for (let entry = queue.head; entry !== undefined; entry = entry.behind) {
     lines.push(`${indent}waits ${name(entry as Request)} ${place(entry as Request)}`);
   }
   return lines;

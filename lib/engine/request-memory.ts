@@ -1,6 +1,6 @@
-import { SlotMap } from '../core/index.js';
 import type { CancelAnswer } from './commands.js';
 import { AgedMemory } from './aged-memory.js';
+import { LocalRequests, NamedRequests, type LiveRequests } from './live-requests.js';
 import type { Request } from './request.js';
 
 export interface RequestMemoryLimits {
@@ -11,13 +11,15 @@ export interface RequestMemoryLimits {
 /** What one session has asked for (design D4). Dies with the session. */
 export class RequestMemory {
   /** Requests that wait, are detached or hold: pinned for as long as they do. */
-  readonly live = new SlotMap<Request>();
+  readonly live: LiveRequests;
   /** Requests that are over for good, with what a cancel of them is answered. */
   readonly finished: AgedMemory<CancelAnswer['type']>;
   /** Release ids that succeeded, with their token. */
   readonly releases: AgedMemory<string>;
 
-  constructor(limits: RequestMemoryLimits) {
+  /** @param local whether nobody asks for a request by its id. */
+  constructor(limits: RequestMemoryLimits, local: boolean) {
+    this.live = local ? new LocalRequests() : new NamedRequests();
     this.finished = new AgedMemory(limits.rememberedRequests, limits.rememberMs);
     this.releases = new AgedMemory(limits.rememberedRequests, limits.rememberMs);
   }
@@ -29,7 +31,7 @@ export class RequestMemory {
 
   /** A live request is over: its id stands for this from now on. */
   finish(request: Request, outcome: CancelAnswer['type'], nowMs: number): void {
-    this.live.delete(request.id);
+    this.live.delete(request);
     this.finished.remember(request.id, outcome, nowMs);
   }
 

@@ -39,9 +39,9 @@ export class SessionBook {
     return this.leases.nextMs;
   }
 
-  open(id: string, leaseMs: number, client: string | undefined, nowMs: number): Session {
+  open(id: string, leaseMs: number, client: string | undefined, nowMs: number, local: boolean): Session {
     assert(!this.live.has(id), 'a session id is used once');
-    const session = new Session(id, leaseMs, client, this.limits);
+    const session = new Session(id, leaseMs, client, this.limits, local);
     this.live.set(id, session);
     this.leases.set(session, nowMs + leaseMs);
     return session;

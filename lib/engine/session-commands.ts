@@ -7,8 +7,8 @@ export function openSession(state: EngineState, command: OpenSession): SessionAn
   if (state.sessions.size >= state.options.maxSessions) {
     return { type: 'refused', refusal: { why: 'limit', limit: 'sessions' } };
   }
-  const { sessionId, leaseMs, client } = command;
-  const session = state.sessions.open(sessionId, leaseMs, client, state.nowMs);
+  const { sessionId, leaseMs, client, local = false } = command;
+  const session = state.sessions.open(sessionId, leaseMs, client, state.nowMs, local);
   if (command.exactlyOnce === true) session.forget();
   return describe(session);
 }
@@ -49,7 +49,7 @@ function refuseWaiters(state: EngineState, session: Session, reason: SessionEndR
   for (const request of session.requests.live.values()) {
     if (request.stage === 'held') continue;
     state.leaveLine(request, { why: 'session-gone', reason });
-    session.requests.live.delete(request.id);
+    session.requests.live.delete(request);
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Due } from './deadline-heap.js';
 import { RequestMemory, type RequestMemoryLimits } from './request-memory.js';
 
+const FORGETFUL: RequestMemoryLimits = { rememberedRequests: 0, rememberMs: 0 };
+
 /** One client's liveness contract with the store. Its grants and waiters live no longer than it. */
 export class Session implements Due {
   /** When the lease ends. */
@@ -15,12 +17,14 @@ export class Session implements Due {
     readonly leaseMs: number,
     readonly client: string | undefined,
     limits: RequestMemoryLimits,
+    /** See `OpenSession.local`. */
+    readonly local = false,
   ) {
-    this.requests = new RequestMemory(limits);
+    this.requests = new RequestMemory(local ? FORGETFUL : limits, local);
   }
 
   /** Nothing it asked for is remembered: it has ended, and a key it left taken must not hold on to it; or its host remembers. */
   forget(): void {
-    this.requests = new RequestMemory({ rememberedRequests: 0, rememberMs: 0 });
+    this.requests = new RequestMemory(FORGETFUL, this.local);
   }
 }

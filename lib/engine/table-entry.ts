@@ -25,9 +25,9 @@ export class TableEntry {
   /** @internal */
   child: L2Node | undefined = undefined;
   /** @internal */
-  before: TableEntry | undefined = undefined;
+  ahead: TableEntry | undefined = undefined;
   /** @internal */
-  after: TableEntry | undefined = undefined;
+  behind: TableEntry | undefined = undefined;
 
   constructor(key: LockKey) {
     this.l1 = key[0];

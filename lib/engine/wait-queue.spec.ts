@@ -10,7 +10,7 @@ function entry(arrival: number): TableEntry {
 
 function arrivals(queue: WaitQueue): number[] {
   const seen: number[] = [];
-  for (let at = queue.head; at !== undefined; at = at.after) seen.push(at.arrival);
+  for (let at = queue.head; at !== undefined; at = at.behind) seen.push(at.arrival);
   return seen;
 }
 

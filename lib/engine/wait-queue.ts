@@ -19,20 +19,20 @@ export class WaitQueue {
       return;
     }
     const later = this.firstAfter(entry.arrival);
-    this.link(entry, later?.before, later);
+    this.link(entry, later?.ahead, later);
     this.finger = entry;
   }
 
   /** Takes an entry of this queue out. */
   remove(entry: TableEntry): void {
-    const { before, after } = entry;
-    if (this.finger === entry) this.finger = before;
-    if (before === undefined) this.head = after;
-    else before.after = after;
-    if (after === undefined) this.tail = before;
-    else after.before = before;
-    entry.before = undefined;
-    entry.after = undefined;
+    const { ahead, behind } = entry;
+    if (this.finger === entry) this.finger = ahead;
+    if (ahead === undefined) this.head = behind;
+    else ahead.behind = behind;
+    if (behind === undefined) this.tail = ahead;
+    else behind.ahead = ahead;
+    entry.ahead = undefined;
+    entry.behind = undefined;
   }
 
   /**
@@ -42,16 +42,16 @@ export class WaitQueue {
   private firstAfter(arrival: number): TableEntry | undefined {
     const { finger } = this;
     let entry = finger !== undefined && finger.arrival < arrival ? finger : this.head;
-    while (entry !== undefined && entry.arrival < arrival) entry = entry.after;
+    while (entry !== undefined && entry.arrival < arrival) entry = entry.behind;
     return entry;
   }
 
-  private link(entry: TableEntry, before: TableEntry | undefined, after: TableEntry | undefined): void {
-    entry.before = before;
-    entry.after = after;
-    if (before === undefined) this.head = entry;
-    else before.after = entry;
-    if (after === undefined) this.tail = entry;
-    else after.before = entry;
+  private link(entry: TableEntry, ahead: TableEntry | undefined, behind: TableEntry | undefined): void {
+    entry.ahead = ahead;
+    entry.behind = behind;
+    if (ahead === undefined) this.head = entry;
+    else ahead.behind = entry;
+    if (behind === undefined) this.tail = entry;
+    else behind.ahead = entry;
   }
 }

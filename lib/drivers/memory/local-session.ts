@@ -1,20 +1,14 @@
-import type { Clock, DriverGrant, KeptLease, Timer } from '../../core/index.js';
+import type { Clock, KeptLease, Timer } from '../../core/index.js';
 
 /** A session without grant or waiter is closed after this long (design D9). */
 const IDLE_MS = 30_000;
 
-/** A grant that knows its session. */
-export interface LocalGrant extends DriverGrant {
-  readonly session: LocalSession;
-}
-
 /** One engine session of a driver: knows what rests on it, and asks to be closed when idle. */
 export class LocalSession {
-  /** Live grants by token. */
-  readonly grants = new Map<string, LocalGrant>();
   /** Stops listening for the session's end. */
   ended: Disposable | undefined;
   private waiters = 0;
+  private grants = 0;
   private idleSinceMs = 0;
   private idle: Timer | undefined;
 
@@ -31,20 +25,21 @@ export class LocalSession {
   }
 
   /** The waiter holds now. */
-  settled(grant: LocalGrant): void {
+  settled(): void {
     this.waiters--;
-    this.grants.set(grant.token, grant);
+    this.grants++;
   }
 
   /** The waiter went away without a grant. */
   gaveUp(): void {
     this.waiters--;
-    this.restIfIdle();
+    this.restIfIdle(this.clock.monoMs());
   }
 
   /** A grant has ended. */
-  drop(grant: LocalGrant): void {
-    if (this.grants.delete(grant.token)) this.restIfIdle();
+  drop(nowMs: number): void {
+    this.grants--;
+    this.restIfIdle(nowMs);
   }
 
   stop(): void {
@@ -52,15 +47,15 @@ export class LocalSession {
     this.idle?.cancel();
   }
 
-  private restIfIdle(): void {
+  private restIfIdle(nowMs: number): void {
     if (this.isUsed) return;
-    this.idleSinceMs = this.clock.monoMs();
+    this.idleSinceMs = nowMs;
     // Set once and looked at when it rings: a timer for each short lock would cost more than the lock.
     this.idle ??= this.clock.after(IDLE_MS, () => this.lookIdle());
   }
 
   private get isUsed(): boolean {
-    return this.waiters > 0 || this.grants.size > 0;
+    return this.waiters > 0 || this.grants > 0;
   }
 
   private lookIdle(): void {

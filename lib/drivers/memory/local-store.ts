@@ -14,8 +14,11 @@ export interface LocalStore {
   /** The engine's time is this clock's monotonic time. */
   readonly clock: Clock;
   newCallId(): CallId;
-  /** Decides one command now; effects for others are carried out before it returns. */
-  apply<C extends EngineCommand>(command: C): Answers[C['type']];
+  /**
+   * Decides one command now; effects for others are carried out before it returns.
+   * @param nowMs this store's clock as read in the turn of the call, so that it is read no second time.
+   */
+  apply<C extends EngineCommand>(command: C, nowMs?: number): Answers[C['type']];
   /** Calls `listener` once with the answer of a queued call. Register right after `apply` answered `queued`. */
   onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void;
   /** The call is nobody's any more: its answer goes nowhere. */

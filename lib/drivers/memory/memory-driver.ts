@@ -6,6 +6,7 @@ import type {
   DriverGrant,
   DriverHealth,
   DriverHost,
+  Instant,
   KeptLease,
   LockDriver,
   LockKey,
@@ -16,6 +17,7 @@ import {
   BackendStateError,
   InvalidOptionError,
   InvalidTokenError,
+  LinkedList,
   LockNotHeldError,
   LockUnavailableError,
   abortedError,
@@ -27,7 +29,9 @@ import {
 } from '../../core/index.js';
 import type { CallId, Grant, Refusal } from '../../engine/index.js';
 import type { LateAnswer, LocalStore } from './local-store.js';
-import { LocalSession, type LocalGrant } from './local-session.js';
+import { LocalGrant, TokenBook } from './local-grant.js';
+import { LocalSession } from './local-session.js';
+import { LocalWait } from './local-wait.js';
 
 const CAPABILITIES: Capabilities = {
   fence: 'process',
@@ -52,8 +56,10 @@ export class MemoryDriver implements LockDriver {
   private host: DriverHost | undefined;
   private ladder: readonly number[] = [];
   private readonly sessions = new Map<number, LocalSession>();
-  /** What ends each call that waits. */
-  private readonly waits = new Map<CallId, (reason: unknown) => void>();
+  private readonly waits = new LinkedList<LocalWait>();
+  private tokens: TokenBook | undefined;
+  /** Whether a reading of the instance's clock is one of the store's. */
+  private oneClock = false;
 
   constructor(
     private readonly local: LocalStore,
@@ -77,6 +83,8 @@ export class MemoryDriver implements LockDriver {
       );
     }
     this.host = host;
+    this.tokens = new TokenBook(host.random);
+    this.oneClock = host.clock === this.local.clock;
     this.ladder = leaseLadder(host.settings.ttlMs);
   }
 
@@ -90,37 +98,40 @@ export class MemoryDriver implements LockDriver {
 
   acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> {
     if (request.signal?.aborted === true) throw abortedError(request.key, request.signal.reason);
-    const session = this.session(rungFor(this.ladder, request.ttlMs), request.key);
+    const now = request.askedAt ?? this.attached.clock.now();
+    const session = this.session(rungFor(this.ladder, request.ttlMs), request.key, now);
+    const nowMs = this.storeMs(now);
     const callId = this.local.newCallId();
-    const answer = this.local.apply({
-      type: 'acquire',
-      callId,
-      sessionId: session.id,
-      requestId: String(callId),
-      key: request.key,
-      waitUntilMs: request.waitMs === 0 ? 0 : this.local.clock.monoMs() + request.waitMs,
-      ...(request.metadata === undefined ? undefined : { metadata: request.metadata }),
-    });
-    if (answer.type === 'granted') return this.granted(session, answer.grant);
+    const answer = this.local.apply(
+      {
+        type: 'acquire',
+        callId,
+        sessionId: session.id,
+        requestId: '',
+        key: request.key,
+        waitUntilMs: request.waitMs === 0 ? 0 : nowMs + request.waitMs,
+        metadata: request.metadata,
+      },
+      nowMs,
+    );
+    if (answer.type === 'granted') return this.granted(session, answer.grant, now);
     if (answer.type === 'queued') return this.wait(session, callId, request);
     session.gaveUp();
     return this.refused(request.key, answer.refusal);
   }
 
   abortWaits(reason: unknown): void {
-    for (const abort of [...this.waits.values()]) abort(reason);
+    for (const wait of this.waits.takeAll()) this.abort(wait, reason);
   }
 
-  release(grant: DriverGrant, options?: { readonly keepMs?: number }): DefiniteRelease {
-    const { session } = grant as LocalGrant;
-    const answer = this.local.apply({
-      type: 'release',
-      sessionId: session.id,
-      token: grant.token,
-      releaseId: grant.requestId,
-      ...(options?.keepMs === undefined ? undefined : { keepMs: options.keepMs }),
-    });
-    session.drop(grant as LocalGrant);
+  release(grant: DriverGrant, options?: { readonly keepMs?: number }, now?: Instant): DefiniteRelease {
+    const local = grant as LocalGrant;
+    const nowMs = this.storeMs(now ?? this.attached.clock.now());
+    const answer = this.local.apply(
+      { type: 'release-grant', grant: local.grant, keepMs: options?.keepMs },
+      nowMs,
+    );
+    this.over(local, nowMs);
     return answer.type === 'released' ? 'released' : 'lost';
   }
 
@@ -170,24 +181,35 @@ export class MemoryDriver implements LockDriver {
     return this.host;
   }
 
-  private session(leaseMs: number, key: LockKey): LocalSession {
+  /** The store's time of a reading made in this turn. */
+  private storeMs(now: Instant): number {
+    return this.oneClock ? now.monoMs : this.local.clock.monoMs();
+  }
+
+  private over(grant: LocalGrant, nowMs: number): void {
+    if (grant.over) return;
+    grant.end();
+    grant.session.drop(nowMs);
+  }
+
+  private session(leaseMs: number, key: LockKey, now: Instant): LocalSession {
     const known = this.sessions.get(leaseMs);
-    if (known !== undefined && known.lease.alive) {
+    if (known !== undefined && known.lease.aliveAt(now)) {
       known.wait();
       return known;
     }
     if (known !== undefined) this.end(known);
-    return this.openSession(leaseMs, key);
+    return this.openSession(leaseMs, key, now);
   }
 
-  private openSession(leaseMs: number, key: LockKey): LocalSession {
+  private openSession(leaseMs: number, key: LockKey, sentAt: Instant): LocalSession {
     const host = this.attached;
-    const sentAt = host.clock.now();
     const { clientName } = host.settings;
     const answer = this.local.apply({
       type: 'open-session',
       sessionId: `sess_${host.random.id()}`,
       leaseMs,
+      local: true,
       ...(clientName === undefined ? undefined : { client: clientName }),
     });
     if (answer.type !== 'session')
@@ -219,19 +241,9 @@ export class MemoryDriver implements LockDriver {
     this.local.apply({ type: 'close-session', sessionId: session.id, reason: 'client_close' });
   }
 
-  private granted(session: LocalSession, grant: Grant): LocalGrant {
-    const local: LocalGrant = {
-      granted: true,
-      requestId: grant.requestId,
-      key: grant.key,
-      token: grant.token,
-      fence: grant.fence,
-      span: grant.span,
-      lease: session.lease,
-      session,
-    };
-    session.settled(local);
-    return local;
+  private granted(session: LocalSession, grant: Grant, decidedAt: Instant | undefined): LocalGrant {
+    session.settled();
+    return new LocalGrant(session, grant, decidedAt, this.tokens as TokenBook);
   }
 
   private refused(key: LockKey, refusal: Refusal): DriverBusy {
@@ -261,41 +273,33 @@ export class MemoryDriver implements LockDriver {
   ): Promise<DriverGrant | DriverBusy> {
     const { key, signal } = request;
     return new Promise((resolve, reject) => {
-      const abort = (reason: unknown): void => {
-        this.waits.delete(callId);
-        this.local.offAnswer(callId);
-        this.takeBack(session, callId);
-        reject(abortedError(key, reason));
-      };
-      const listening = signal === undefined ? undefined : onAbort(signal, abort);
-      this.waits.set(callId, abort);
-      this.local.onAnswer(callId, (answer) => {
-        this.waits.delete(callId);
-        listening?.[Symbol.dispose]();
-        this.settle(session, key, answer, resolve, reject);
-      });
+      const wait = new LocalWait(session, callId, key, resolve, reject);
+      this.waits.add(wait);
+      if (signal !== undefined) wait.listening = onAbort(signal, (reason) => this.abort(wait, reason));
+      this.local.onAnswer(callId, (answer) => this.settle(wait, answer));
     });
   }
 
-  private settle(
-    session: LocalSession,
-    key: LockKey,
-    answer: LateAnswer,
-    resolve: (reply: DriverGrant | DriverBusy) => void,
-    reject: (error: unknown) => void,
-  ): void {
-    if (answer.type === 'granted') return resolve(this.granted(session, answer.grant));
-    session.gaveUp();
+  private settle(wait: LocalWait, answer: LateAnswer): void {
+    this.waits.delete(wait);
+    wait.listening?.[Symbol.dispose]();
+    // Read again by the caller, whose turn may come much later.
+    if (answer.type === 'granted') return wait.resolve(this.granted(wait.session, answer.grant, undefined));
+    wait.session.gaveUp();
     try {
-      resolve(this.refused(key, answer.refusal));
+      wait.resolve(this.refused(wait.key, answer.refusal));
     } catch (error) {
-      reject(error);
+      wait.reject(error);
     }
   }
 
-  private takeBack(session: LocalSession, callId: CallId): void {
-    this.local.apply({ type: 'cancel-request', sessionId: session.id, requestId: String(callId) });
-    session.gaveUp();
+  private abort(wait: LocalWait, reason: unknown): void {
+    this.waits.delete(wait);
+    wait.listening?.[Symbol.dispose]();
+    this.local.offAnswer(wait.callId);
+    this.local.apply({ type: 'cancel-call', callId: wait.callId });
+    wait.session.gaveUp();
+    wait.reject(abortedError(wait.key, reason));
   }
 
   private renewOne(lease: KeptLease): RenewReply {
@@ -306,11 +310,8 @@ export class MemoryDriver implements LockDriver {
 
   /** A token proves the grant of its own key only. */
   private grantOf(key: LockKey, token: string): LocalGrant | undefined {
-    for (const session of this.sessions.values()) {
-      const grant = session.grants.get(token);
-      if (grant !== undefined) return keyId(grant.key) === keyId(key) ? grant : undefined;
-    }
-    return undefined;
+    const grant = this.tokens?.get(token);
+    return grant !== undefined && keyId(grant.key) === keyId(key) ? grant : undefined;
   }
 
   private sessionOf(lease: KeptLease): LocalSession | undefined {

@@ -54,8 +54,8 @@ export class MemoryStore implements LocalStore {
     return ++this.calls;
   }
 
-  apply<C extends EngineCommand>(command: C): Answers[C['type']] {
-    const outcome = this.engine.apply(command, this.clock.monoMs());
+  apply<C extends EngineCommand>(command: C, nowMs = this.clock.monoMs()): Answers[C['type']] {
+    const outcome = this.engine.apply(command, nowMs);
     for (const effect of outcome.effects) this.carryOut(effect);
     if (this.engine.wakeAtMs < this.timerAtMs || (this.answers.size > 0 && !this.timerKeepsAlive)) this.arm();
     return outcome.answer;

@@ -1,0 +1,20 @@
+import type { DriverBusy, DriverGrant, Linked, LinkedList, LockKey } from '../../core/index.js';
+import type { CallId } from '../../engine/index.js';
+import type { LocalSession } from './local-session.js';
+
+/** One call that waits for its grant. */
+export class LocalWait implements Linked<LocalWait> {
+  list: LinkedList<LocalWait> | undefined = undefined;
+  before: LocalWait | undefined = undefined;
+  after: LocalWait | undefined = undefined;
+  /** Ends listening to the caller's signal. */
+  listening: Disposable | undefined = undefined;
+
+  constructor(
+    readonly session: LocalSession,
+    readonly callId: CallId,
+    readonly key: LockKey,
+    readonly resolve: (reply: DriverGrant | DriverBusy) => void,
+    readonly reject: (error: unknown) => void,
+  ) {}
+}
