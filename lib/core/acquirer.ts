@@ -9,6 +9,9 @@ import type { Lease } from './lease.js';
 import type { DriverBusy, DriverGrant } from './lock-driver.js';
 import { formatKey, type LockKey } from './lock-key.js';
 
+/** Longest pause before a request that met two used-up ids in a row is made again. */
+const CONFLICT_PAUSE_MS = 100;
+
 type Reply = DriverGrant | DriverBusy;
 /** Undefined: busy, where that is an answer (`tryAcquire`). */
 type Acquired = CountedHandle | undefined;
@@ -60,9 +63,14 @@ export class Acquirer {
   private async wait(ask: Acquisition, first: Reply | Promise<Reply>): Promise<Acquired> {
     const { clock, driver } = this.instance;
     try {
-      for (let asked = first; ;) {
+      for (let asked = first, conflicts = 1; ; conflicts++) {
         const reply = await asked;
         if (!isConflict(reply)) return this.answered(ask, reply);
+        // One is chance; a store that goes on so must not be asked as fast as it can answer.
+        if (conflicts > 1) {
+          this.refuseIfOver(ask);
+          await this.pause(ask);
+        }
         const now = clock.now();
         // The grant of this id ended before its answer arrived: asked again under a new id while the wait lasts.
         const leftMs = ask.waitMs - (now.monoMs - ask.askedAt.monoMs);
@@ -75,6 +83,22 @@ export class Acquirer {
       this.failed(ask, told);
       throw told;
     }
+  }
+
+  /** Ends early when the caller or the instance gives up, which the next look then tells. */
+  private pause({ terms }: Acquisition): Promise<void> {
+    const { clock, random, closingSignal } = this.instance;
+    return new Promise((resolve) => {
+      const timer = clock.after(CONFLICT_PAUSE_MS * (0.5 + random.fraction() / 2), () => end(), {
+        keepAlive: true,
+      });
+      const listening = [terms.signal, closingSignal].map((signal) => onAbort(signal, () => end()));
+      const end = (): void => {
+        timer.cancel();
+        for (const listener of listening) listener[Symbol.dispose]();
+        resolve();
+      };
+    });
   }
 
   /** A wait that was aborted since the instance closes. */

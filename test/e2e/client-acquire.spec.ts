@@ -253,6 +253,26 @@ describe('an acquire over the wire', () => {
     });
   });
 
+  it('[K-158] [K-161] a server that calls every id used up is asked at a bounded rate, until the wait or its signal ends', async () => {
+    const server = await bench.server();
+    server.on('Acquire', () => server.refuse('IDEMPOTENCY_CONFLICT'));
+    const { klock } = bench.rig(server.url);
+    await expect(klock.acquire('a', { waitMs: 1_000 })).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      storeCode: 'IDEMPOTENCY_CONFLICT',
+    });
+    expect(server.seen('Acquire').length).toBeLessThan(40);
+    const abort = new AbortController();
+    const waiting = klock.acquire('a', { waitMs: Infinity, signal: abort.signal });
+    setTimeout(() => abort.abort(), 150);
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    const last = klock.acquire('a', { waitMs: Infinity });
+    last.catch(() => undefined);
+    await until(() => server.seen('Acquire').length > 12);
+    await klock.close();
+    await expect(last).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
   it.each([
     ['on sessions nobody asked for [K-168]', { sessionId: 'sess_foreign' }],
     ['under another server id each time [K-166] [K-182]', { serverId: '' }],
