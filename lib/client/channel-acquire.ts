@@ -106,6 +106,13 @@ export class ChannelAcquire implements BoundedAsker {
       this.again('session-over', { kind: 'unsent', cause: new Error('the session ended during the wait') });
   }
 
+  /** The wait was lost on the server: what is left of it is asked for anew. */
+  askAgain(): void {
+    this.channel?.session.finish();
+    if (!this.over)
+      this.again('session-over', { kind: 'unsent', cause: new Error('the server lost the wait') });
+  }
+
   /** The server has not answered in time: the caller goes, the channel finds out what became of it. */
   overdue(): void {
     this.endMs = Infinity;

@@ -16,6 +16,8 @@ export function nobody(of: number): BoundedAsker {
     endMs: Infinity,
     answered: () => undefined,
     unanswered: () => undefined,
+    // What it was to end comes to light at the next renewal, if it is still there.
+    askAgain: () => undefined,
     overdue: () => undefined,
   };
 }

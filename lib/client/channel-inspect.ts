@@ -38,6 +38,10 @@ export class ChannelInspect implements BoundedAsker {
     this.fail('the session ended');
   }
 
+  askAgain(): void {
+    this.fail('the server has lost the question');
+  }
+
   overdue(): void {
     this.endMs = Infinity;
     this.fail('no answer in time');

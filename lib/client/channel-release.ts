@@ -2,7 +2,7 @@ import type { DefiniteRelease } from '../core/index.js';
 import { Outcome, type ChannelAnswer } from '../rpc/index.js';
 import { releaseOperation } from './channel-frames.js';
 import type { ChannelGrant } from './channel-grant.js';
-import type { LiveSession } from './live-session.js';
+import type { ChannelSession } from './channel-session.js';
 import type { BoundedAsker } from './channel-asker.js';
 
 /**
@@ -12,28 +12,35 @@ import type { BoundedAsker } from './channel-asker.js';
 export class ChannelRelease implements BoundedAsker {
   readonly endMs = Infinity;
   readonly of: number;
-  private readonly session: LiveSession;
+  private readonly channel: ChannelSession;
   readonly outcome: Promise<DefiniteRelease>;
   private settle!: (outcome: DefiniteRelease) => void;
 
-  constructor(grant: ChannelGrant, keepMs: number) {
+  constructor(
+    grant: ChannelGrant,
+    private readonly keepMs: number,
+  ) {
     const { channel, number } = grant;
     this.of = number;
     this.outcome = new Promise((resolve) => (this.settle = resolve));
-    this.session = channel.session;
-    this.session.begin();
+    this.channel = channel;
+    channel.session.begin();
     channel.drop(grant);
     channel.ask(releaseOperation(number, keepMs), this);
   }
 
   answered({ outcome }: ChannelAnswer): void {
-    this.session.finish();
+    this.channel.session.finish();
     this.settle(outcome === Outcome.Released ? 'released' : 'lost');
   }
 
   unanswered(): void {
-    this.session.finish();
+    this.channel.session.finish();
     this.settle('lost');
+  }
+
+  askAgain(): void {
+    this.channel.ask(releaseOperation(this.of, this.keepMs), this);
   }
 
   overdue(): void {

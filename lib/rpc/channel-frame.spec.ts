@@ -89,9 +89,17 @@ const clients: readonly [string, ClientFrame, string][] = [
       ...noClient,
       operations: [],
       goodbye: true,
-      renewal: { number: 1, lastOperation: 2, lastMessage: 3, grants: 4, digest: 2n ** 63n },
+      renewal: {
+        number: 1,
+        lastOperation: 2,
+        lastMessage: 3,
+        grants: 4,
+        digest: 2n ** 63n,
+        asked: 5,
+        askedSum: 300,
+      },
     },
-    '1a 13 0801 1002 1803 2004 2880808080808080808001  30 01',
+    '1a 18 0801 1002 1803 2004 2880808080808080808001 3005 38ac02  30 01',
   ],
 ];
 const servers: readonly [string, ServerFrame, string][] = [
@@ -122,10 +130,10 @@ const servers: readonly [string, ServerFrame, string][] = [
     {
       ...noServer,
       renewed: { number: 1, leaseMs: 300, error: undefined },
-      pages: [{ renewal: 1, held: [1, 300], waiting: [2], last: true }],
+      pages: [{ renewal: 1, held: [1, 300], waiting: [2], last: true, lastMessage: 9 }],
       ended: error,
     },
-    '1a 05 0801 10ac02  22 0c 0801 1203 01ac02 1a01 02 2001  3a 09 089903 120158 2a0131',
+    '1a 05 0801 10ac02  22 0e 0801 1203 01ac02 1a01 02 2001 2809  3a 09 089903 120158 2a0131',
   ],
 ];
 

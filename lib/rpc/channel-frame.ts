@@ -28,6 +28,8 @@ export interface ChannelRenewal {
   readonly lastMessage: number;
   readonly grants: number;
   readonly digest: bigint;
+  readonly asked: number;
+  readonly askedSum: number;
 }
 
 export interface ChannelWelcome {
@@ -49,6 +51,7 @@ export interface ChannelPage {
   readonly held: readonly number[];
   readonly waiting: readonly number[];
   readonly last: boolean;
+  readonly lastMessage: number;
 }
 
 export interface ClientFrame {
@@ -164,10 +167,12 @@ function writeRenewal(writer: WireWriter, renewal: ChannelRenewal): void {
   writer.number(24, renewal.lastMessage);
   writer.number(32, renewal.grants);
   writer.uint64(40, renewal.digest);
+  writer.number(48, renewal.asked);
+  writer.number(56, renewal.askedSum);
 }
 
 function readRenewal(reader: WireReader): ChannelRenewal {
-  let [number, lastOperation, lastMessage, grants] = [0, 0, 0, 0];
+  let [number, lastOperation, lastMessage, grants, asked, askedSum] = [0, 0, 0, 0, 0, 0];
   let digest = 0n;
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 8) number = reader.number();
@@ -175,9 +180,11 @@ function readRenewal(reader: WireReader): ChannelRenewal {
     else if (tag === 24) lastMessage = reader.number();
     else if (tag === 32) grants = reader.number();
     else if (tag === 40) digest = reader.uint64();
+    else if (tag === 48) asked = reader.number();
+    else if (tag === 56) askedSum = reader.number();
     else reader.skip(tag);
   }
-  return { number, lastOperation, lastMessage, grants, digest };
+  return { number, lastOperation, lastMessage, grants, digest, asked, askedSum };
 }
 
 function writeWelcome(writer: WireWriter, welcome: ChannelWelcome): void {
@@ -225,10 +232,11 @@ function writePage(writer: WireWriter, page: ChannelPage): void {
   writer.numbers(18, page.held);
   writer.numbers(26, page.waiting);
   writer.bool(32, page.last);
+  writer.number(40, page.lastMessage);
 }
 
 function readPage(reader: WireReader): ChannelPage {
-  let [renewal, last] = [0, false];
+  let [renewal, last, lastMessage] = [0, false, 0];
   const held: number[] = [];
   const waiting: number[] = [];
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
@@ -236,9 +244,10 @@ function readPage(reader: WireReader): ChannelPage {
     else if (tag === 18) reader.numbers(held);
     else if (tag === 26) reader.numbers(waiting);
     else if (tag === 32) last = reader.bool();
+    else if (tag === 40) lastMessage = reader.number();
     else reader.skip(tag);
   }
-  return { renewal, held, waiting, last };
+  return { renewal, held, waiting, last, lastMessage };
 }
 
 function nested<T>(

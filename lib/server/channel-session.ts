@@ -14,7 +14,7 @@ import {
   type ServerEvent,
   isWireCode,
 } from '../rpc/index.js';
-import { ChannelServerEnd, type Page } from '../session/index.js';
+import { ChannelServerEnd, SummedMap, type Page } from '../session/index.js';
 import { bounded, operationKey, wrongWith } from './channel-checks.js';
 import { channelReport } from './channel-report.js';
 import type { RequestChecks } from './request-checks.js';
@@ -54,7 +54,7 @@ const FRAME_BYTES = 50_000;
 /** One session that lives on a channel, whichever stream carries it at the moment; told by numbers, each once. */
 export class ChannelSession implements WatchSink {
   private readonly side: ChannelServerEnd<ChannelAnswer>;
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly waiting = new SummedMap<Waiting>();
   private stream: SessionStream | undefined;
   private incarnation = 0;
   private welcome: ChannelWelcome | undefined;
@@ -148,7 +148,7 @@ export class ChannelSession implements WatchSink {
     const { leaseMs, error } = this.parts.renew(this.sessionId);
     this.renewed = { number: renewal.number, leaseMs, error };
     if (error !== undefined) return;
-    const pages = this.side.judge(renewal, this.waiting.keys());
+    const pages = this.side.judge(renewal, this.waiting);
     if (pages !== undefined) this.pages = pages;
   }
 

@@ -23,6 +23,8 @@ export interface Asker<A> {
   answered(answer: A, operation: number): void;
   /** The session ended before the answer came. */
   unanswered(): void;
+  /** The server knows nothing of the question: no answer to it will come. */
+  askAgain(): void;
 }
 
 /** The renewal part of a frame. */
@@ -32,6 +34,9 @@ export interface Renewal {
   readonly lastMessage: number;
   readonly grants: number;
   readonly digest: bigint;
+  /** How many operations were sent and are not answered, and the sum of their numbers. */
+  readonly asked: number;
+  readonly askedSum: number;
 }
 
 /** What goes into the next frame. */
@@ -58,6 +63,12 @@ export interface ClientEndEvents {
   forgotten(operation: number): void;
   /** A grant is held here that the server does not know. */
   lost(operation: number): void;
+}
+
+/** Operations the server did not list, unless they are answered by a message that is still to come. */
+interface Doubted {
+  readonly operations: readonly number[];
+  readonly untilMessage: number;
 }
 
 interface HeldGrant {
@@ -91,6 +102,9 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   private acknowledged = 0;
   private listedHeld = new Set<number>();
   private listedWaiting: number[] = [];
+  private doubted: Doubted | undefined;
+  /** Sum of the numbers of `pending`. */
+  private pendingSum = 0;
   private over = false;
 
   constructor(
@@ -131,6 +145,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     }
     const number = this.outbox.push(operation);
     this.pending.set(number, asker);
+    this.pendingSum += number;
     return number;
   }
 
@@ -164,6 +179,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     const known = this.inbox.accept(firstMessage, answers.length);
     if (known === undefined) return false;
     for (let at = known; at < answers.length; at++) this.answer(answers[at] as A, firstMessage + at);
+    if (this.doubted !== undefined) this.settleDoubt(this.doubted);
     return true;
   }
 
@@ -177,6 +193,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     this.over = true;
     const waiting = this.pending.values();
     this.pending.clear();
+    this.pendingSum = 0;
     this.held.clear();
     for (const asker of waiting) asker.unanswered();
   }
@@ -195,10 +212,21 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
       lastMessage: this.inbox.last,
       grants: this.digest.count,
       digest: this.digest.sum,
+      ...this.account(),
     };
     this.renewals.set(renewal.number, renewal);
     this.renewals.delete(renewal.number - REMEMBERED_RENEWALS);
     return renewal;
+  }
+
+  /** What was sent and is not answered: all that is pending but what has never left, the newest of them. */
+  private account(): Pick<Renewal, 'asked' | 'askedSum'> {
+    const { last, lastEverSent } = this.outbox;
+    const unsent = last - lastEverSent;
+    return {
+      asked: this.pending.size - unsent,
+      askedSum: this.pendingSum - (unsent * (last + lastEverSent + 1)) / 2,
+    };
   }
 
   /** An operation leaves for the first time: from now on the grant it ends is not held by our account. */
@@ -212,6 +240,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   private answer(answer: A, message: number): void {
     const { operation, fence } = answer;
     const asker = this.pending.delete(operation);
+    if (asker !== undefined) this.pendingSum -= operation;
     const cancelled = this.cancelled.size > 0 && this.cancelled.delete(operation);
     if (fence > 0n && !cancelled) this.hold(operation, fence, message);
     if (asker !== undefined) asker.answered(answer, operation);
@@ -223,7 +252,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     this.digest.add(fence);
   }
 
-  private readPage({ renewal, held, waiting, last }: Page): void {
+  private readPage({ renewal, held, waiting, last, lastMessage }: Page): void {
     for (const number of held) this.listedHeld.add(number);
     for (const number of waiting) this.listedWaiting.push(number);
     if (!last) return;
@@ -231,7 +260,29 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     this.listedHeld = new Set();
     this.listedWaiting = [];
     const stamp = this.renewals.get(renewal);
-    if (stamp !== undefined) this.compare(stamp, listedHeld, listedWaiting);
+    if (stamp === undefined) return;
+    this.compare(stamp, listedHeld, listedWaiting);
+    this.doubt(stamp, new Set(listedWaiting), lastMessage);
+  }
+
+  private doubt({ lastOperation }: Renewal, waiting: ReadonlySet<number>, untilMessage: number): void {
+    const operations = this.pending
+      .keys()
+      .filter((number) => number <= lastOperation && !waiting.has(number));
+    if (operations.length > 0) this.doubted = { operations, untilMessage };
+  }
+
+  /** Every answer the server had when it made the lists has come: what is still not answered never will be. */
+  private settleDoubt({ operations, untilMessage }: Doubted): void {
+    if (this.inbox.last < untilMessage) return;
+    this.doubted = undefined;
+    for (const operation of operations) {
+      const asker = this.pending.delete(operation);
+      if (asker === undefined) continue;
+      this.pendingSum -= operation;
+      this.cancelled.delete(operation);
+      asker.askAgain();
+    }
   }
 
   /** Judged at the numbers of the renewal: what was sent or has come since is not the server's mistake. */

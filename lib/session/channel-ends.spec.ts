@@ -1,6 +1,7 @@
 import { ChannelClientEnd, type Asker, type ClientParts, type SentOperation } from './channel-client-end.js';
 import { ChannelServerEnd } from './channel-server-end.js';
 import type { Page } from './reconciliation-pages.js';
+import { SummedMap } from './summed-map.js';
 
 interface Operation extends SentOperation {
   readonly ask: 'acquire' | 'cancel' | 'release';
@@ -22,7 +23,7 @@ class Pair {
   readonly events: string[] = [];
   readonly answers = new Map<number, string[]>();
   readonly seen: number[] = [];
-  readonly waiting = new Set<number>();
+  readonly waiting = new SummedMap<true>();
   readonly client: ChannelClientEnd<Operation, Answer>;
   server = new ChannelServerEnd<Answer>(() => 50);
   judged = 0;
@@ -48,6 +49,10 @@ class Pair {
       answered: ({ said }, operation) =>
         this.answers.get(operation)?.push(said) ?? this.answers.set(operation, [said]),
       unanswered: () => this.events.push('unanswered'),
+      askAgain: () => {
+        this.events.push(`again ${ask}`);
+        this.ask(ask, of);
+      },
     };
     return this.client.ask({ ask, of }, asker);
   }
@@ -91,7 +96,7 @@ class Pair {
 
   private perform({ ask, of }: Operation, number: number): void {
     this.seen.push(number);
-    if (ask === 'acquire') return void this.waiting.add(number);
+    if (ask === 'acquire') return void this.waiting.set(number, true);
     const held = this.server.tokenOf(of) !== undefined;
     this.server.ended(of);
     if (ask === 'cancel' && this.waiting.delete(of))
@@ -234,13 +239,60 @@ describe('reconciliation (design D5)', () => {
     expect([pair.events, pair.server.grants]).toEqual([[`orphan ${operation}`], 0]);
   });
 
-  it('a waiter nobody waits for is cancelled, once any difference brings the lists', () => {
-    const { pair, operation } = held();
-    pair.waiting.add(999);
-    pair.server.ended(operation);
+  it('[D5] a waiter nobody waits for is cancelled within one renewal', () => {
+    const { pair } = held();
+    pair.waiting.set(999, true);
     pair.client.renew();
     pair.settle();
-    expect(pair.events.sort()).toEqual(['forgotten 999', `lost ${operation}`]);
+    expect([pair.events, pair.waiting.has(999)]).toEqual([['forgotten 999'], false]);
+    pair.client.renew();
+    pair.settle();
+    expect(pair.judged).toBe(1);
+  });
+
+  it('[D5] [I7] a waiter the server has forgotten is asked for again within one renewal, and then granted', () => {
+    const { pair } = held();
+    const forgotten = pair.ask('acquire');
+    pair.settle();
+    pair.waiting.delete(forgotten);
+    pair.client.renew();
+    pair.settle();
+    expect(pair.events).toEqual(['again acquire']);
+    for (const number of [...pair.waiting.keys()]) pair.grant(number);
+    pair.settle();
+    expect([pair.client.unanswered, pair.client.grants]).toEqual([0, 3]);
+    pair.client.renew();
+    pair.settle();
+    expect(pair.judged).toBe(1);
+  });
+
+  it('[D5] [I7] a release whose answer the server never made is made again', () => {
+    const { pair, operation } = held();
+    pair.ask('release', operation);
+    const parts = pair.client.take() as ClientParts<Operation>;
+    pair.server.accept(parts.firstOperation, 1);
+    pair.settle();
+    pair.client.renew();
+    pair.settle();
+    expect(pair.events.sort()).toEqual(['again release', `orphan ${operation}`]);
+    expect([pair.client.unanswered, pair.server.grants]).toEqual([1, 0]);
+  });
+
+  it('an answer under way behind the lists is waited for, whatever they leave out', () => {
+    const { pair } = held();
+    const [answered, other] = [pair.ask('acquire'), pair.ask('acquire')];
+    pair.up();
+    // Something differs, so that the lists come while the answer is still under way.
+    pair.waiting.delete(other);
+    pair.grant(answered);
+    pair.client.renew();
+    const pages = pair.serve(pair.client.take() as ClientParts<Operation>);
+    expect(pages.at(-1)).toMatchObject({ waiting: [2], last: true, lastMessage: 2 });
+    pair.client.receive({ received: 4, pages, firstMessage: 2, answers: [] });
+    expect(pair.events).toEqual([]);
+    pair.client.receive(pair.down());
+    expect(pair.events).toEqual(['again acquire']);
+    expect(pair.answers.get(answered)).toEqual(['granted']);
   });
 
   it('a grant only the client knows is lost', () => {
@@ -258,7 +310,7 @@ describe('reconciliation (design D5)', () => {
     const pair = new Pair();
     for (let grants = 0; grants < 2_500; grants++) pair.ask('acquire');
     for (let frame = 0; frame < 3; frame++) pair.up();
-    for (const operation of [...pair.waiting]) pair.grant(operation);
+    for (const operation of [...pair.waiting.keys()]) pair.grant(operation);
     for (let frame = 0; frame < 20; frame++) pair.client.receive(pair.down());
     pair.up();
     pair.server.ended(1_234);
@@ -298,7 +350,8 @@ describe('random runs over streams that break', () => {
             if (granted) pair.ask('release', operation);
             else pair.ask('cancel', operation);
           }
-        } else if (dice < 0.6) for (const operation of [...pair.waiting].slice(0, 2)) pair.grant(operation);
+        } else if (dice < 0.6)
+          for (const operation of [...pair.waiting.keys()].slice(0, 2)) pair.grant(operation);
         else if (dice < 0.65) pair.client.renew();
         else if (dice < 0.72) {
           // The stream breaks; what was under way is gone.
@@ -313,7 +366,7 @@ describe('random runs over streams that break', () => {
       pair.client.resume();
       pair.server.resume();
       for (let turn = 0; turn < 10; turn++) {
-        for (const operation of [...pair.waiting]) pair.grant(operation);
+        for (const operation of [...pair.waiting.keys()]) pair.grant(operation);
         pair.settle();
       }
       pair.client.renew();

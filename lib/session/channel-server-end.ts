@@ -4,6 +4,7 @@ import { ChannelOutbox } from './channel-outbox.js';
 import { NumberMap } from './number-map.js';
 import { GrantDigest } from './reconciliation.js';
 import { pagesOf, type Page } from './reconciliation-pages.js';
+import type { SummedMap } from './summed-map.js';
 
 /** What goes into the next frame of the server. */
 export interface AnswerParts<A> {
@@ -31,6 +32,8 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   private readonly known = new NumberMap<KnownGrant>();
   private readonly digest = new GrantDigest();
   private acknowledged = 0;
+  /** Sum of the operations whose answers are not acknowledged. */
+  private answeredSum = 0;
 
   constructor(private readonly sizeOf: (answer: A) => number) {}
 
@@ -69,6 +72,7 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   }
 
   answer(answer: A): void {
+    this.answeredSum += answer.operation;
     this.outbox.push(answer);
   }
 
@@ -83,15 +87,16 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   }
 
   /**
-   * Compares what both sides believe to be held. Undefined: the same, or not to be judged now, since operations the client
+   * Compares what both sides believe to be held, and to be asked and not answered. Undefined: the same, or not to be judged now, since operations the client
    * had sent before are still to come again after a resume. Else the pages for the client to compare with.
    */
-  judge(renewal: Renewal, waiting: Iterable<number>): readonly Page[] | undefined {
+  judge(renewal: Renewal, waiting: SummedMap<unknown>): readonly Page[] | undefined {
     this.acknowledge(renewal.lastMessage);
     if (renewal.lastOperation !== this.inbox.last) return undefined;
-    if (this.digest.equals(renewal.grants, renewal.digest)) return undefined;
+    if (this.digest.equals(renewal.grants, renewal.digest) && this.owesTheSame(renewal, waiting))
+      return undefined;
     const held = this.known.keys().filter((number) => this.known.get(number)?.counted);
-    return pagesOf(renewal.number, held, [...waiting]);
+    return pagesOf({ renewal: renewal.number, lastMessage: this.outbox.last }, held, [...waiting.keys()]);
   }
 
   get hasUnsent(): boolean {
@@ -116,7 +121,13 @@ export class ChannelServerEnd<A extends ReadAnswer> {
     this.outbox.rewind();
   }
 
+  /** Whether the client waits for what is to be answered yet, or was and has not reached it: no more, and no less. */
+  private owesTheSame({ asked, askedSum }: Renewal, waiting: SummedMap<unknown>): boolean {
+    return waiting.size + this.outbox.size === asked && waiting.sum + this.answeredSum === askedSum;
+  }
+
   private readonly arrived = ({ operation, fence }: A): void => {
+    this.answeredSum -= operation;
     if (fence === 0n) return;
     const grant = this.known.get(operation);
     if (grant === undefined || grant.counted) return;

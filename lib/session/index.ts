@@ -1,3 +1,4 @@
+export * from './summed-map.js';
 export * from './acquire-attempts.js';
 export * from './backoff.js';
 export * from './call-outcome.js';

@@ -7,17 +7,25 @@ export interface Page {
   readonly held: readonly number[];
   readonly waiting: readonly number[];
   readonly last: boolean;
+  /** The last answer made when the lists were: what is not listed was answered by then. */
+  readonly lastMessage: number;
 }
 
 /** Cuts two lists into pages; always at least one, the last of them marked. */
-export function pagesOf(renewal: number, held: readonly number[], waiting: readonly number[]): Page[] {
+export function pagesOf(
+  { renewal, lastMessage }: Pick<Page, 'renewal' | 'lastMessage'>,
+  held: readonly number[],
+  waiting: readonly number[],
+): Page[] {
   const pages: Page[] = [];
   const pairs = [
     ...slices(held).map((part) => ({ held: part, waiting: [] as readonly number[] })),
     ...slices(waiting).map((part) => ({ held: [] as readonly number[], waiting: part })),
   ];
-  pairs.forEach((pair, index) => pages.push({ renewal, ...pair, last: index === pairs.length - 1 }));
-  return pages.length > 0 ? pages : [{ renewal, held: [], waiting: [], last: true }];
+  pairs.forEach((pair, index) =>
+    pages.push({ renewal, ...pair, last: index === pairs.length - 1, lastMessage }),
+  );
+  return pages.length > 0 ? pages : [{ renewal, held: [], waiting: [], last: true, lastMessage }];
 }
 
 function slices(numbers: readonly number[]): (readonly number[])[] {
