@@ -66,7 +66,7 @@ describe('instance options', () => {
     expect(() => klock.on('lock.lots' as 'lock.lost', () => undefined)).toThrow(
       /^type must be .*'lock.lost'.*, got "lock.lots"$/,
     );
-    for (const metadata of [{ a: '\ud800' }, { 'b\udc00': 'x' }]) {
+    for (const metadata of [{ a: '\ud800' }, { 'b\udc00': 'x' }] as Record<string, string>[]) {
       await expect(klock.acquire('k', { metadata })).rejects.toMatchObject({ option: 'metadata' });
     }
     await klock.close();
