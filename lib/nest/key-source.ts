@@ -43,15 +43,17 @@ function fromTemplates(templates: readonly unknown[], where: string): KeyOf {
 }
 
 function fromFunction(key: KeyFunction, where: string): KeyOf {
+  if (Object.prototype.toString.call(key) === '[object AsyncFunction]') {
+    throw new InvalidKeyError(`the key function of ${where} is async; key functions are synchronous`, {
+      value: key,
+    });
+  }
   return (args) => {
     const made = key(...args);
-    if (typeof made === 'string' && made !== '') return parse(made, where);
-    if (
-      Array.isArray(made) &&
-      made.length > 0 &&
-      made.every((segment) => typeof segment === 'string' && segment !== '')
-    ) {
-      return parse(made as unknown as KeyInput, where);
+    const segments: readonly unknown[] = Array.isArray(made) ? made : [made];
+    if (segments.length > 0 && segments.every(isText)) {
+      refuseUnresolved(segments as readonly string[], where);
+      return parse(made as KeyInput, where);
     }
     const hint = isPromise(made) ? '; key functions are synchronous' : '';
     throw new InvalidKeyError(
@@ -62,6 +64,24 @@ function fromFunction(key: KeyFunction, where: string): KeyOf {
       },
     );
   };
+}
+
+function isText(segment: unknown): boolean {
+  return typeof segment === 'string' && segment !== '';
+}
+
+/** What JavaScript writes for a value that was not there, as a whole part of a key: never what somebody wants to lock. */
+const UNRESOLVED = /(?:^|[:/])(undefined|null|NaN|\[object [^\]]*\])(?=$|[:/])/;
+
+function refuseUnresolved(segments: readonly string[], where: string): void {
+  for (const segment of segments) {
+    const part = UNRESOLVED.exec(segment)?.[1];
+    if (part === undefined) continue;
+    throw new InvalidKeyError(
+      `the key function of ${where} returned ${quote(segment)}, in which ${quote(part)} stands for a value that was not there`,
+      { code: 'KEY_UNRESOLVED', value: segment },
+    );
+  }
 }
 
 function isPromise(value: unknown): boolean {

@@ -162,6 +162,39 @@ describe('a decorated method', () => {
     expect(body).not.toHaveBeenCalled();
   });
 
+  it('[B-074] is not run where its key function wrote down a value that was not there, or is async', async () => {
+    const body = jest.fn();
+    class Service {
+      @Locked((dto: { id: string }) => `user:${dto.id}`)
+      async one(_dto: { id: string }): Promise<void> {
+        body();
+      }
+      @Locked((dto: { id: string }) => ['tenant', `${dto.id}:user`])
+      async two(_dto: { id: string }): Promise<void> {
+        body();
+      }
+    }
+    const service = boundTo(new Service(), klock);
+    for (const id of [undefined, null, NaN, {}, new Map(), 'undefined']) {
+      for (const method of ['one', 'two'] as const) {
+        const error = await rejection(service[method]({ id } as never));
+        expect([id, error]).toEqual([id, expect.objectContaining({ code: 'KEY_UNRESOLVED' })]);
+        expect((error as Error).message).toContain(`Service.${method}`);
+      }
+    }
+    expect(body).not.toHaveBeenCalled();
+    for (const id of [0, 10n, 'null@example.org', 'undefined-behaviour', 'mrs null', false])
+      await service.one({ id } as never);
+    expect(body).toHaveBeenCalledTimes(6);
+    expect(() => {
+      class Async {
+        @Locked((async (dto: { id: string }) => dto.id) as never)
+        async m(_dto: unknown): Promise<void> {}
+      }
+      return Async;
+    }).toThrow(/key function of Async\.m is async; key functions are synchronous/);
+  });
+
   it('resolves its key from the arguments as they were at the call', async () => {
     class Service {
       @Locked('k:{0.id}')
