@@ -143,6 +143,20 @@ describe('round trips', () => {
     expect(SessionResponse.decode(SessionResponse.encode(message))).toEqual(message);
   });
 
+  it('texts of every length and counters of every size come back as they were', () => {
+    const numbers = Array.from({ length: 53 }, (_, bit) => [2 ** bit, 2 ** (bit + 1) - 1]).flat();
+    const texts = Array.from({ length: 150 }, (_, length) =>
+      ['x', 'é', '漢', '😀'].map((unit) => 'a'.repeat(length) + unit),
+    ).flat();
+    const writer = new WireWriter();
+    for (const number of numbers) writer.number(8, number);
+    for (const text of texts) writer.string(18, text);
+    const reader = new WireReader(writer.take());
+    expect(numbers.map(() => (reader.tag(), reader.number()))).toEqual(numbers);
+    expect(texts.map(() => (reader.tag(), reader.string()))).toEqual(texts);
+    expect(reader.tag()).toBe(0);
+  });
+
   it('carries every other field type of the format', () => {
     const writer = new WireWriter().reset();
     writer.bytes(10, Buffer.from([1, 2, 3]));

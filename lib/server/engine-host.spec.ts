@@ -139,4 +139,35 @@ describe('the engine at work', () => {
     host.setGate(() => ({ type: 'hold-grants', untilMs: 0 }));
     expect(await ask('a', { waitUntilMs: 0 })).toMatchObject({ type: 'granted' });
   });
+
+  it('commands of one turn share one look at clock and gate, and their effects come in order', async () => {
+    const held = await ask('a');
+    void ask('b').then((answer) => told.push(`b ${answer.type}`));
+    let [readings, looks] = [0, 0];
+    const monoMs = clock.monoMs.bind(clock);
+    clock.monoMs = () => (readings++, monoMs());
+    host.setGate(() => void looks++);
+    host.turn(() => {
+      expect(host.nowMs).toBe(monoMs());
+      if (held.type === 'granted') {
+        const { token } = held.grant;
+        host.apply({ type: 'release', sessionId: 'a', token, releaseId: token });
+      }
+      for (let times = 0; times < 3; times++) host.apply({ type: 'renew-session', sessionId: 'a' });
+    });
+    expect([readings <= 2, looks]).toEqual([true, 1]);
+    await clock.advance(0);
+    expect(told).toEqual(['b granted']);
+    await clock.advance(10);
+    expect(host.nowMs).toBe(monoMs());
+  });
+
+  it('a turn whose work throws is over, and the next command reads the clock again', async () => {
+    const broken = (): never => {
+      throw new Error('broken');
+    };
+    expect(() => host.turn(broken)).toThrow('broken');
+    await clock.advance(61_000);
+    expect([host.nowMs, told]).toEqual([clock.monoMs(), ['a lease_expired', 'b lease_expired']]);
+  });
 });
