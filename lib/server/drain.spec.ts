@@ -104,6 +104,23 @@ describe('drain', () => {
     expect(await server.ended).toBe('closed');
   });
 
+  it('[K-113] a closed server is not started again, and says so', async () => {
+    const { server } = at;
+    await server.close({ graceMs: 0 });
+    await expect(server.start()).rejects.toThrow('the server was closed: make another one to start again');
+  });
+
+  it('[K-113] a drain refuses a limit that is none; a close with one is a close all the same', async () => {
+    const { server } = at;
+    for (const limitMs of [NaN, -1, '5', null]) {
+      const asked = server.drain({ limitMs } as object);
+      await expect(asked).rejects.toMatchObject({ code: 'INVALID_OPTION', option: 'limitMs' });
+    }
+    expect(server.condition).toBe('ok');
+    await server.close({ graceMs: NaN });
+    expect(await server.ended).toBe('closed');
+  });
+
   it('a port in use fails the start with its address, and close is harmless', async () => {
     const { LockServer } = await import('./index.js');
     const second = new LockServer({ address: at.server.address });

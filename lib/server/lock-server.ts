@@ -1,6 +1,7 @@
 import {
   BackendStateError,
   type Clock,
+  optionError,
   type Random,
   systemClock,
   systemRandom,
@@ -97,9 +98,11 @@ export class LockServer {
 
   /**
    * Reads the state, binds the address and serves. A second call waits for the first.
-   * @throws BackendStateError where the address or the state directory is in use, or the state damaged.
+   * @throws BackendStateError where the address or the state directory is in use, the state damaged, or the server closed.
    */
   async start(): Promise<void> {
+    if (this.closing !== undefined)
+      throw new BackendStateError('the server was closed: make another one to start again');
     this.starting ??= this.open();
     await this.starting;
   }
@@ -113,11 +116,14 @@ export class LockServer {
    * Takes nothing new, tells clients, and waits until their sessions are closed or over, `limitMs` at most
    * (default `drainMs`). A repeat with a nearer limit hurries it.
    * @returns sessions that had to be cut off.
+   * @throws InvalidOptionError for a limit that is no number of milliseconds.
    */
   async drain(options: { readonly limitMs?: number } = {}): Promise<number> {
     const { parts, log } = this.started('drain');
+    const { limitMs = this.settings.drainMs } = options;
+    if (!isSpan(limitMs)) throw optionError('limitMs', 'a number of milliseconds, 0 or more', limitMs);
     if (!parts.drain.begun) log.log.write('info', 'server_draining', { sessions: parts.host.sessions.size });
-    return await parts.drain.run(options.limitMs ?? this.settings.drainMs);
+    return await parts.drain.run(limitMs);
   }
 
   /** Drains and stops, in bounded time. Repeatable; never rejects. @param options.graceMs in place of `drainMs`. */
@@ -129,7 +135,8 @@ export class LockServer {
     }
     const running = await this.starting.catch(() => undefined);
     if (running === undefined) return;
-    const drained = this.drain(options.graceMs === undefined ? {} : { limitMs: options.graceMs });
+    // Never rejects: a stop with a span that is none is still a stop.
+    const drained = this.drain(isSpan(options.graceMs) ? { limitMs: options.graceMs } : {});
     this.closing ??= drained.then((cutOff) => this.stop(running, cutOff === 0, 'closed'));
     await this.closing;
   }
@@ -225,6 +232,10 @@ export class LockServer {
       this.reportLater();
     });
   }
+}
+
+function isSpan(ms: unknown): ms is number {
+  return typeof ms === 'number' && ms >= 0;
 }
 
 function withoutChannel(parts: ServerParts): Omit<ReturnType<ServerParts['handlers']>, 'Channel'> {
