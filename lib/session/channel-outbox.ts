@@ -1,4 +1,4 @@
-const SMALLEST = 64;
+const SMALLEST = 16;
 /** A list that grew beyond this is given up when it is empty. */
 const KEPT = 4_096;
 

@@ -45,5 +45,5 @@ it('[I12] is small again once everything is gone', () => {
   expect(places()).toBeLessThanOrEqual(4_096);
   map.set(5, { of: 5 });
   map.clear();
-  expect([map.size, places()]).toEqual([0, 64]);
+  expect([map.size, places()]).toEqual([0, 16]);
 });

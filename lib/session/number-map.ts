@@ -1,4 +1,4 @@
-const SMALLEST = 64;
+const SMALLEST = 16;
 /** Up to here a table keeps its places: whole frames come and go, and it would be built anew for each. */
 const KEPT = 4_096;
 /** 2^32 over the golden ratio: numbers in a row fall far apart. */
