@@ -32,6 +32,8 @@ import { ENTER_SECTION, type Section, type SectionOptions, type Sections } from 
 /** A Klock over one instance, with the prefix its keys get. */
 class FrontEnd implements Klock, Sections {
   private readonly plain: ResolvedAcquire;
+  /** Of options that cannot change: a decorator's are checked once, not at each call. */
+  private readonly sectionTerms = new WeakMap<SectionOptions, ResolvedAcquire>();
 
   constructor(
     private readonly instance: Instance,
@@ -173,6 +175,18 @@ class FrontEnd implements Klock, Sections {
 
   private terms(call: AcquiringCall, options: SectionOptions | undefined): ResolvedAcquire {
     if (options === undefined) return this.plain;
+    return call === 'section' ? this.termsOfSection(options) : this.resolved(call, options);
+  }
+
+  private termsOfSection(options: SectionOptions): ResolvedAcquire {
+    const known = this.sectionTerms.get(options);
+    if (known !== undefined) return known;
+    const terms = this.resolved('section', options);
+    if (Object.isFrozen(options) && options.metadata === undefined) this.sectionTerms.set(options, terms);
+    return terms;
+  }
+
+  private resolved(call: AcquiringCall, options: SectionOptions): ResolvedAcquire {
     return resolveAcquire(this.instance.options, this.plain, this.capabilities, call, options);
   }
 

@@ -16,6 +16,8 @@ export interface Section {
   readonly handle: LockHandle;
   /** Set once the lock was lost; read it after the work, before using its result. */
   readonly lost: LockLostError | undefined;
+  /** Whether `maxHoldMs` ends the call although its work goes on. */
+  readonly endsByItself: boolean;
   /** Runs `work` in the flow of this lock: `klock.current()` and reentry see it, in everything it calls and awaits. */
   run<T>(work: () => T): T;
   /** Ends the section: releases, or leaves that to `holdUntil`. Idempotent; never rejects; waits `releaseTimeoutMs` at most. */

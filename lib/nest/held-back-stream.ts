@@ -16,7 +16,7 @@ export function holdBackStreams(args: readonly unknown[], label: string): readon
 
 /** Nest puts this on the streams it makes of requests; other Observables may be cold, and must not be subscribed early. */
 function isRequestStream(value: unknown): value is Observable<unknown> {
-  return isObservable(value) && 'drainBuffer' in value;
+  return typeof value === 'object' && value !== null && 'drainBuffer' in value && isObservable(value);
 }
 
 type Told = (subject: Subject<unknown>) => void;

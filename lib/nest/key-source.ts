@@ -34,12 +34,11 @@ export function readArguments(
   return { keyOf: fromTemplates(hasL2 ? [first, second] : [first], where), options };
 }
 
-function fromTemplates(templates: readonly unknown[], where: string): KeyOf {
-  const [l1, l2] = templates.map((template) => parseTemplate(template, where));
-  return (args) => {
-    const key = [l1, l2].flatMap((segmentOf) => (segmentOf === undefined ? [] : [segmentOf(args)]));
-    return parse(key as unknown as KeyInput, where);
-  };
+function fromTemplates([first, second]: readonly unknown[], where: string): KeyOf {
+  const l1 = parseTemplate(first, where);
+  if (second === undefined) return (args) => parse(l1(args), where);
+  const l2 = parseTemplate(second, where);
+  return (args) => parse([l1(args), l2(args)], where);
 }
 
 function fromFunction(key: KeyFunction, where: string): KeyOf {

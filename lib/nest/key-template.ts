@@ -4,7 +4,8 @@ import { InvalidKeyError, escapeKeyPart, keyPartText, parseKey, quote } from '..
 export type SegmentOf = (args: readonly unknown[]) => string;
 
 interface Path {
-  readonly text: string;
+  /** For messages. */
+  readonly place: string;
   readonly index: number;
   readonly names: readonly string[];
 }
@@ -30,7 +31,7 @@ export function parseTemplate(template: unknown, where: string): SegmentOf {
   }
   literals.push(template.slice(end));
   checkLiterals(literals, paths, template, where);
-  return (args) => fill(literals, paths, args, where);
+  return (args) => fill(literals, paths, args);
 }
 
 function parsePath(text: string, template: string, where: string): Path {
@@ -42,7 +43,11 @@ function parsePath(text: string, template: string, where: string): Path {
       `holds {${text}}, which is no position of an argument with a path, such as {0} or {0.id}`,
     );
   }
-  return { text: `{${text}}`, index: Number(match[1]), names: (match[2] ?? '').split('.').slice(1) };
+  return {
+    place: `{${text}} of ${where}`,
+    index: Number(match[1]),
+    names: (match[2] ?? '').split('.').slice(1),
+  };
 }
 
 function checkLiterals(
@@ -63,17 +68,11 @@ function checkLiterals(
   }
 }
 
-function fill(
-  literals: readonly string[],
-  paths: readonly Path[],
-  args: readonly unknown[],
-  where: string,
-): string {
+function fill(literals: readonly string[], paths: readonly Path[], args: readonly unknown[]): string {
   let segment = literals[0] ?? '';
-  paths.forEach((path, position) => {
-    const text = keyPartText(valueAt(path, args), `${path.text} of ${where}`);
-    segment += escapeKeyPart(text) + (literals[position + 1] ?? '');
-  });
+  for (const [position, path] of paths.entries()) {
+    segment += escapeKeyPart(keyPartText(valueAt(path, args), path.place)) + (literals[position + 1] ?? '');
+  }
   return segment;
 }
 

@@ -39,7 +39,9 @@ const logger = new Logger('Klock');
 
 /** One call of a decorated method, whatever shape its caller expects. */
 export class LockedCall {
-  private readonly key: () => LockKey;
+  /** What the key function threw, told once there is a lock to be had. */
+  private readonly keyProblem: unknown;
+  private readonly key: LockKey | undefined;
   private readonly args: readonly unknown[];
   /** What ends a stream of this call, beside its own end. */
   readonly connection: ClientConnection | undefined;
@@ -52,7 +54,11 @@ export class LockedCall {
     this.args = holdBackStreams(args, method.target.label);
     this.connection = connectionAmong(args) ?? currentSlot()?.connection;
     // From the arguments as they are now: a caller may change them before the lock is granted or the stream subscribed.
-    this.key = settled(() => method.keyOf(args));
+    try {
+      this.key = method.keyOf(args);
+    } catch (error) {
+      this.keyProblem = error;
+    }
   }
 
   get label(): string {
@@ -60,24 +66,35 @@ export class LockedCall {
   }
 
   /**
-   * Waits for the lock.
-   * @throws NotInitializedError for an object no application knows, InvalidKeyError, and what the rules do not turn into
-   * a skipped or unlocked run. The body has not run then.
+   * Waits for the lock; answers at once where nothing has to be waited for.
+   * @throws or rejects with NotInitializedError for an object no application knows, InvalidKeyError, and what the rules do
+   * not turn into a skipped or unlocked run. The body has not run then.
    */
-  async enter(signal?: AbortSignal): Promise<Entry> {
-    const klock = await this.instance();
+  enter(signal?: AbortSignal): Entry | Promise<Entry> {
+    const klock = this.instance();
+    return klock instanceof Promise
+      ? klock.then((opened) => this.enterWith(this.present(opened), signal))
+      : this.enterWith(this.present(klock), signal);
+  }
+
+  private enterWith(klock: KlockInstance, signal: AbortSignal | undefined): Entry | Promise<Entry> {
     const key = this.resolvedKey();
     const { section: options } = this.method.rules;
+    const section = klock[ENTER_SECTION](key, signal === undefined ? options : { ...options, signal });
+    return 'then' in section ? this.enterLater(klock, section, key) : this.entered(klock, section);
+  }
+
+  private async enterLater(klock: KlockInstance, section: Promise<Section>, key: LockKey): Promise<Entry> {
     try {
-      const section = await klock[ENTER_SECTION](
-        key,
-        signal === undefined ? options : { ...options, signal },
-      );
-      currentSlot()?.fill({ lock: section.handle, store: klock.store });
-      return { entered: 'locked', section };
+      return this.entered(klock, await section);
     } catch (error) {
       return this.notGranted(error, key);
     }
+  }
+
+  private entered(klock: KlockInstance, section: Section): Entry {
+    currentSlot()?.fill({ lock: section.handle, store: klock.store });
+    return { entered: 'locked', section };
   }
 
   /** Runs the method itself; with a section, inside its flow and with its handle in the parameters that ask for it. */
@@ -85,8 +102,11 @@ export class LockedCall {
     const { target } = this.method;
     const handle = section?.handle;
     const parameters = parametersOf(target.prototype).get(target.name);
-    const args = fillParameters(this.args, parameters, { lock: handle, fence: handle?.fence });
-    const body = (): unknown => target.method.apply(this.self, [...args]);
+    const args =
+      parameters === undefined
+        ? this.args
+        : fillParameters(this.args, parameters, { lock: handle, fence: handle?.fence });
+    const body = (): unknown => target.method.apply(this.self, args as unknown[]);
     return section === undefined ? body() : section.run(body);
   }
 
@@ -104,13 +124,16 @@ export class LockedCall {
     });
   }
 
-  private async instance(): Promise<KlockInstance> {
+  private instance(): KlockInstance | Promise<KlockInstance> | undefined {
     const registry = registryOf(this.self);
     if (registry === undefined) throw this.notInitialized();
-    const klock = await registry.find(this.method.rules.use);
+    return registry.find(this.method.rules.use);
+  }
+
+  private present(klock: KlockInstance | undefined): KlockInstance {
     if (klock !== undefined) return klock;
     throw new NotInitializedError(
-      `${this.label} needs the klock instance ${quote(this.method.rules.use)}, which no imported KlockModule makes (there are: ${registry.names.join(', ') || 'none'})`,
+      `${this.label} needs the klock instance ${quote(this.method.rules.use)}, which no imported KlockModule makes (there are: ${registryOf(this.self)?.names.join(', ') || 'none'})`,
     );
   }
 
@@ -124,12 +147,10 @@ export class LockedCall {
   }
 
   private resolvedKey(): LockKey {
-    try {
-      return this.key();
-    } catch (error) {
-      if (isLockError(error)) noteOrigin(error, this.method.target.prototype, this.method.target.name);
-      throw error;
-    }
+    if (this.key !== undefined) return this.key;
+    const error = this.keyProblem;
+    if (isLockError(error)) noteOrigin(error, this.method.target.prototype, this.method.target.name);
+    throw error;
   }
 
   private notGranted(error: unknown, key: LockKey): Entry {
@@ -142,17 +163,5 @@ export class LockedCall {
     const skip = onUnavailable === 'skip';
     logger.warn(`${this.label} ${skip ? 'was skipped' : 'runs UNLOCKED'}: ${error.message}`);
     return skip ? SKIPPED : UNLOCKED;
-  }
-}
-
-/** Computes now, tells later. */
-function settled<T>(compute: () => T): () => T {
-  try {
-    const value = compute();
-    return () => value;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
   }
 }

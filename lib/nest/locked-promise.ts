@@ -7,21 +7,14 @@ import { handOver } from './locked-stream.js';
  * A method that resolves to a stream keeps its lock until the stream has ended.
  */
 export async function asPromise(call: LockedCall): Promise<unknown> {
-  const entry = await call.enter();
-  switch (entry.entered) {
-    case 'skipped':
-      return undefined;
-    case 'unlocked':
-      return await call.run(undefined);
-    case 'locked':
-      return await runLocked(call, entry.section);
-  }
-}
-
-async function runLocked(call: LockedCall, section: Section): Promise<unknown> {
+  const entering = call.enter();
+  const entry = 'then' in entering ? await entering : entering;
+  if (entry.entered === 'skipped') return undefined;
+  if (entry.entered === 'unlocked') return await call.run(undefined);
+  const { section } = entry;
   let result: unknown;
   try {
-    result = await untilMaxHold(call, section);
+    result = await (section.endsByItself ? untilMaxHold(call, section) : call.run(section));
   } catch (error) {
     await section.leave();
     throw error;
@@ -38,15 +31,11 @@ async function runLocked(call: LockedCall, section: Section): Promise<unknown> {
 /** `maxHoldMs` ends the call even if its body never settles; after any other loss the body ends first, so that its result is not lost too. */
 function untilMaxHold(call: LockedCall, section: Section): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    Promise.resolve(startBody(call, section)).then(resolve, reject);
+    Promise.resolve(call.run(section)).then(resolve, reject);
     void section.handle.done.then((end) => {
       if (end.end !== 'lost' || end.reason !== 'max-hold') return;
       const loss = call.lossOf(section);
       if (loss !== undefined) reject(loss);
     });
   });
-}
-
-async function startBody(call: LockedCall, section: Section): Promise<unknown> {
-  return await call.run(section);
 }
