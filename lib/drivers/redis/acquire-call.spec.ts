@@ -136,10 +136,10 @@ describe('an acquire', () => {
     const { clock, link, acquire } = await setUp();
     const outcome = acquire({ waitMs: 700 });
     await settle();
-    expect(lastWords(link)).toMatch(/ queue 0 1 request lk_id\d+ \n$/);
+    expect(lastWords(link)).toMatch(/ queue 0 1\nlk_id\d+ request\n\n$/);
     link.last.answer([['queued', '1800000000000123', '-1']]);
     await clock.advance(700);
-    expect(lastWords(link)).toMatch(/ leave 1800000000000123 1 request /);
+    expect(lastWords(link)).toMatch(/ leave 1800000000000123 1\nlk_id\d+ request\n/);
     link.last.answer([['busy', 'worker-1', '400']]);
     expect(await outcome).toEqual({ granted: false, holder: 'worker-1' });
     await settle();
@@ -169,7 +169,7 @@ describe('an acquire', () => {
     await clock.advance(900);
     expect(await outcome).toEqual({ granted: false, conflict: true });
     await settle();
-    expect(lastWords(link)).toMatch(/^release 0 18000000059\d\d request lk_/);
+    expect(lastWords(link)).toMatch(/^release 0 18000000059\d\d\nlk_id\d+ request\n/);
   });
 
   it('[D4] executed after its time is asked again, but not for ever', async () => {
@@ -198,7 +198,7 @@ describe('an acquire', () => {
     late.abort();
     expect(await second).toMatchObject({ code: 'LOCK_ABORTED' });
     await settle();
-    expect(lastWords(link)).toMatch(/^release 0 [1-9]\d+ request /);
+    expect(lastWords(link)).toMatch(/^release 0 [1-9]\d+\nlk_id\d+ request\n/);
     asked.answer([['granted', '1800000000000001']]);
     await settle();
   });

@@ -110,7 +110,7 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     const { requestId, ttlMs, span = 1 } = this.request;
     const mode = sending.sentAt.monoMs < this.endMs ? 'queue' : 'leave';
     this.sendings.sent(sending);
-    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span} ${requestId} ${this.token} ${this.meta}`;
+    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span}\n${this.token} ${requestId}\n${this.meta}`;
   }
 
   settled(answer: Answer<AcquireResult>): void {

@@ -61,7 +61,7 @@ export class ReleaseCall implements Operation<ReleaseResult> {
     const { requestId, token, sendings } = this.returned;
     const { link, time } = this.session.calls;
     const goneUntilMs = sendings.tombstoneUntilMs(link, time, node);
-    return `${this.keepLeftMs()} ${goneUntilMs} ${requestId} ${token}`;
+    return `${this.keepLeftMs()} ${goneUntilMs}\n${token} ${requestId}`;
   }
 
   settled(answer: Answer<ReleaseResult>): void {

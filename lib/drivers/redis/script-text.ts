@@ -1,16 +1,16 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = '164c366057d1d9246702aa5e13a8d3abd2378262';
+export const SCRIPT_SHA1 = 'b156ee6d74745891db438b1b28a12764e1d204ef';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local call, match = redis.call, string.match
+local call, match, find, sub = redis.call, string.match, string.find, string.sub
 local ALIVE, OFFERED, QUEUE_TTL = 3000, 1500, 60000
 local MAX_WAITERS = 20000
 local time = call('TIME')
-local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local nowText = string.sub(nowUs, 1, -4)
+local nowUs = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(nowUs, 1, -4)
 local nowMs = tonumber(nowText)
 local ends = {}
 local function endAfter(ms)
@@ -28,44 +28,52 @@ end
 local function refuse(kind, text)
   error({ klock = { kind, text } })
 end
+local function linesOf(text)
+  local first = find(text, '\n', 9, true)
+  local second = find(text, '\n', first + 1, true)
+  return sub(text, 9, first - 1), sub(text, first + 1, second - 1), sub(text, second + 1)
+end
+local function partsOf(who)
+  return match(who, '^(%S+) (%S+)$')
+end
 local function isOf(text, token)
-  return string.sub(text, 1, #token) == token and string.byte(text, #token + 1) == 255
+  return sub(text, 1, #token + 1) == token .. ' '
 end
 local function parts(text)
-  local token, n, fence, span, since, id, by, meta =
-    match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
+  local token, id, n, fence, span, since, by, meta =
+    match(text, '^([^ \255]+) ([^ \255]*)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255(.*)$')
   if not token then return nil end
   return { token = token, n = n, fence = fence, span = span, since = since, id = id, by = by, meta = meta }
 end
 local function write(name, lock, ends)
-  redis.call('SET', name, lock.token .. '\255' .. lock.n .. '\255' .. lock.fence .. '\255' .. lock.span .. '\255' ..
-    lock.since .. '\255' .. lock.id .. '\255' .. lock.by .. '\255' .. lock.meta, 'PXAT', ends)
+  call('SET', name, lock.token .. ' ' .. lock.id .. '\255' .. lock.n .. '\255' .. lock.fence .. '\255' ..
+    lock.span .. '\255' .. lock.since .. '\255' .. lock.by .. '\255' .. lock.meta, 'PXAT', ends)
 end
 local function read(name)
-  local text = redis.call('GET', name)
+  local text = call('GET', name)
   if not text then return nil end
   local lock = parts(text)
   if not lock then refuse('state', 'the key ' .. name .. ' holds something that is not a lock') end
-  lock.left = redis.call('PTTL', name)
+  lock.left = call('PTTL', name)
   if lock.left == -1 then refuse('state', 'the lock at ' .. name .. ' has no expiry') end
   if lock.left < 0 then return nil end
   return lock
 end
 local function noteBelow(tree, l2, ends)
   local below = tree .. ':below'
-  redis.call('ZADD', below, ends, l2)
-  if redis.call('PTTL', below) < ends - nowMs then redis.call('PEXPIREAT', below, ends) end
+  call('ZADD', below, ends, l2)
+  if call('PTTL', below) < ends - nowMs then call('PEXPIREAT', below, ends) end
 end
 local function heldBelow(tree)
   local below = tree .. ':below'
-  redis.call('ZREMRANGEBYSCORE', below, '-inf', '(' .. nowMs)
+  call('ZREMRANGEBYSCORE', below, '-inf', '(' .. nowMs)
   for _ = 1, 64 do
-    local first = redis.call('ZRANGE', below, 0, 0)[1]
+    local first = call('ZRANGE', below, 0, 0)[1]
     if not first then return nil end
-    if redis.call('EXISTS', tree .. '/' .. first) == 1 then
-      return tonumber(redis.call('ZRANGE', below, -1, -1, 'WITHSCORES')[2])
+    if call('EXISTS', tree .. '/' .. first) == 1 then
+      return tonumber(call('ZRANGE', below, -1, -1, 'WITHSCORES')[2])
     end
-    redis.call('ZREM', below, first)
+    call('ZREM', below, first)
   end
   return nowMs
 end
@@ -76,17 +84,17 @@ local function isLarger(a, b)
 end
 local function plus(text, n)
   if n == 0 then return text end
-  local head, tail = string.sub(text, 1, -10), string.sub(text, -9)
+  local head, tail = sub(text, 1, -10), sub(text, -9)
   local sum, full = tonumber(tail) + n, 10 ^ #tail
   if sum < full then return head .. string.format('%0' .. #tail .. 'd', sum) end
   return plus(head == '' and '0' or head, 1) .. string.format('%0' .. #tail .. 'd', sum - full)
 end
 local function isFence(text)
-  return string.find(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
+  return find(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
 end
 local function mint(tree, span)
   local key = tree .. ':fence'
-  local stored = redis.call('GET', key)
+  local stored = call('GET', key)
   local broken = stored and not isFence(stored)
   if broken and fencing == 'required' then
     refuse('state', 'the fence at ' .. key .. ' is not a positive 64-bit number')
@@ -101,7 +109,7 @@ local function mint(tree, span)
   if upTo ~= nowUs then
     keepMs = string.format('%.0f', 60000 + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs))
   end
-  redis.call('SET', key, upTo, 'PXAT', endAfter(keepMs))
+  call('SET', key, upTo, 'PXAT', endAfter(keepMs))
   return first, broken
 end
 local function arrivalText(n)
@@ -112,46 +120,46 @@ local function memberOf(l2, arrival, id)
   return '2' .. l2 .. '\255' .. arrival .. id
 end
 local function entryOf(tree, id)
-  local record = redis.call('HGET', tree .. ':waiting', id)
+  local record = call('HGET', tree .. ':waiting', id)
   if not record then return nil end
-  local arrival, l2, to, by = string.match(record, '^(%d+)\255(.-)\255(.-)\255(.*)$')
+  local arrival, l2, to, by = match(record, '^(%d+)\255(.-)\255(.-)\255(.*)$')
   return { id = id, arrival = arrival, l2 = l2, channel = to, by = by }
 end
 local function strike(tree, entry)
-  redis.call('ZREM', tree .. ':queue', memberOf(entry.l2, entry.arrival, entry.id))
-  redis.call('ZREM', tree .. ':line', entry.id)
-  redis.call('ZREM', tree .. ':live', entry.id)
-  redis.call('HDEL', tree .. ':waiting', entry.id)
+  call('ZREM', tree .. ':queue', memberOf(entry.l2, entry.arrival, entry.id))
+  call('ZREM', tree .. ':line', entry.id)
+  call('ZREM', tree .. ':live', entry.id)
+  call('HDEL', tree .. ':waiting', entry.id)
 end
 local function strikeDead(tree)
-  local dead = redis.call('ZRANGEBYSCORE', tree .. ':live', '-inf', nowMs, 'LIMIT', 0, 500)
+  local dead = call('ZRANGEBYSCORE', tree .. ':live', '-inf', nowMs, 'LIMIT', 0, 500)
   for _, id in ipairs(dead) do
     local entry = entryOf(tree, id)
-    if entry then strike(tree, entry) else redis.call('ZREM', tree .. ':live', id) end
+    if entry then strike(tree, entry) else call('ZREM', tree .. ':live', id) end
   end
   return #dead
 end
 local function heartbeat(tree, id)
-  redis.call('ZADD', tree .. ':live', nowMs + ALIVE, id)
-  if redis.call('PTTL', tree .. ':line') < QUEUE_TTL / 2 then
+  call('ZADD', tree .. ':live', nowMs + ALIVE, id)
+  if call('PTTL', tree .. ':line') < QUEUE_TTL / 2 then
     for _, suffix in ipairs({ ':queue', ':line', ':live', ':waiting' }) do
-      redis.call('PEXPIRE', tree .. suffix, QUEUE_TTL)
+      call('PEXPIRE', tree .. suffix, QUEUE_TTL)
     end
   end
 end
 local function stand(tree, l2, id, old)
   local line = tree .. ':line'
-  if redis.call('ZCARD', line) >= MAX_WAITERS then refuse('full', 'the tree has ' .. MAX_WAITERS .. ' waiters') end
+  if call('ZCARD', line) >= MAX_WAITERS then refuse('full', 'the tree has ' .. MAX_WAITERS .. ' waiters') end
   local arrival
   if #old == 16 and not isLarger(old, nowUs) then
     arrival = old
   else
-    local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
+    local last = call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
     arrival = arrivalText(math.max(tonumber(nowUs), last and tonumber(last) + 1 or 0))
   end
-  redis.call('ZADD', tree .. ':queue', 0, memberOf(l2, arrival, id))
-  redis.call('ZADD', line, arrival, id)
-  redis.call('HSET', tree .. ':waiting', id, arrival .. '\255' .. l2 .. '\255' .. channel .. '\255' .. label)
+  call('ZADD', tree .. ':queue', 0, memberOf(l2, arrival, id))
+  call('ZADD', line, arrival, id)
+  call('HSET', tree .. ':waiting', id, arrival .. '\255' .. l2 .. '\255' .. channel .. '\255' .. label)
   heartbeat(tree, id)
   return arrival
 end
@@ -160,63 +168,63 @@ local function headOf(tree, l2)
   if l2 ~= '' then
     from, to = '[2' .. l2 .. '\255', '[2' .. l2 .. '\255\255'
   end
-  local head = redis.call('ZRANGEBYLEX', tree .. ':queue', from, to, 'LIMIT', 0, 1)[1]
+  local head = call('ZRANGEBYLEX', tree .. ':queue', from, to, 'LIMIT', 0, 1)[1]
   if not head then return nil end
-  local rest = string.sub(head, l2 == '' and 2 or #l2 + 3)
-  return string.sub(rest, 1, 16), string.sub(rest, 17)
+  local rest = sub(head, l2 == '' and 2 or #l2 + 3)
+  return sub(rest, 1, 16), sub(rest, 17)
 end
 local function isOvertaking(tree, l2, id, arrival)
   local function stands(earlier, who)
     return earlier and who ~= id and (arrival == '0' or earlier < arrival)
   end
   if l2 ~= '' then return stands(headOf(tree, '')) or stands(headOf(tree, l2)) end
-  local first = redis.call('ZRANGE', tree .. ':line', 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', tree .. ':line', 0, 0, 'WITHSCORES')
   return first[1] and stands(arrivalText(tonumber(first[2])), first[1])
 end
 local messages = {}
 local function offer(tree, id)
   local entry = entryOf(tree, id)
   if not entry then return end
-  redis.call('ZADD', tree .. ':live', 'XX', 'LT', nowMs + OFFERED, id)
+  call('ZADD', tree .. ':live', 'XX', 'LT', nowMs + OFFERED, id)
   local known = messages[entry.channel]
   messages[entry.channel] = known and known .. ',' .. id or id
 end
 local function wakeHeadsBefore(tree, limit)
   local from = '[2'
   for _ = 1, MAX_WAITERS do
-    local head = redis.call('ZRANGEBYLEX', tree .. ':queue', from, '+', 'LIMIT', 0, 1)[1]
+    local head = call('ZRANGEBYLEX', tree .. ':queue', from, '+', 'LIMIT', 0, 1)[1]
     if not head then return end
-    local l2, arrival, id = string.match(head, '^2(.-)\255(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(.*)$')
-    if (not limit or arrival < limit) and redis.call('EXISTS', tree .. '/' .. l2) == 0 then offer(tree, id) end
+    local l2, arrival, id = match(head, '^2(.-)\255(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(.*)$')
+    if (not limit or arrival < limit) and call('EXISTS', tree .. '/' .. l2) == 0 then offer(tree, id) end
     from = '(2' .. l2 .. '\255\255'
   end
 end
 local function wakeTree(tree)
-  if redis.call('EXISTS', tree) == 1 then return end
+  if call('EXISTS', tree) == 1 then return end
   local arrival, id = headOf(tree, '')
-  if not id or redis.call('ZRANGE', tree .. ':line', 0, 0)[1] ~= id then return wakeHeadsBefore(tree, arrival) end
+  if not id or call('ZRANGE', tree .. ':line', 0, 0)[1] ~= id then return wakeHeadsBefore(tree, arrival) end
   if not heldBelow(tree) then offer(tree, id) end
 end
 local function wakeKey(tree, l2)
   local exclusive, first = headOf(tree, '')
   local arrival, id = headOf(tree, l2)
   if arrival and (not exclusive or arrival < exclusive) then
-    if redis.call('EXISTS', tree, tree .. '/' .. l2) == 0 then offer(tree, id) end
-  elseif exclusive and redis.call('ZRANGE', tree .. ':line', 0, 0)[1] == first then
+    if call('EXISTS', tree, tree .. '/' .. l2) == 0 then offer(tree, id) end
+  elseif exclusive and call('ZRANGE', tree .. ':line', 0, 0)[1] == first then
     wakeTree(tree)
   end
 end
 local function wake(tree, l2)
-  if redis.call('EXISTS', tree .. ':queue') == 0 then return end
+  if call('EXISTS', tree .. ':queue') == 0 then return end
   if strikeDead(tree) > 0 or l2 == '' then wakeTree(tree) else wakeKey(tree, l2) end
 end
-local function grant(tree, l2, id, token, ttl, span, meta)
-  local fence, repaired = mint(tree, span)
-  call('SET', lockOf(tree, l2), token .. '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' .. id ..
-    '\255' .. label .. '\255' .. meta, 'PXAT', endAfter(ttl))
+local function grant(tree, l2, who, meta, terms)
+  local fence, repaired = mint(tree, terms.span)
+  call('SET', lockOf(tree, l2), who .. '\2550\255' .. fence .. '\255' .. terms.span .. '\255' .. nowText .. '\255' ..
+    label .. '\255' .. meta, 'PXAT', endAfter(terms.ttl))
   if l2 ~= '' then
     call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowText)
-    noteBelow(tree, l2, nowMs + tonumber(ttl))
+    noteBelow(tree, l2, nowMs + tonumber(terms.ttl))
   end
   if repaired then return { 'granted', fence, '', '', 'repaired' } end
   return 'granted ' .. fence
@@ -232,16 +240,32 @@ local function conflict(tree, l2, own)
   if ends then return '', ends - nowMs end
   return nil
 end
+local asked = {}
+local function termsOf(line)
+  local terms = asked[line]
+  if not terms then
+    local ttl, notAfter, mode, arrival, span = match(line, '^(%d+) (%d+) (%a+) (%d+) (%d+)$')
+    terms = { ttl = ttl, isLate = isLarger(nowText, notAfter), mode = mode, arrival = arrival, span = span }
+    asked[line] = terms
+  end
+  return terms
+end
 local function acquire(tree, text)
-  local ttl, notAfter, mode, arrival, span, id, token, meta, l2 =
-    match(text, '^(%d+) (%d+) (%a+) (%d+) (%d+) (%S+) (%S+) ([^\n]*)\n(.*)$', 9)
-  if isLarger(nowText, notAfter) then return 'expired' end
+  local line, who, rest = linesOf(text)
+  local terms = termsOf(line)
+  if terms.isLate then return 'expired' end
+  local meta, l2 = '', ''
+  if rest ~= '\n' then
+    meta, l2 = match(rest, '^([^\n]*)\n(.*)$')
+  end
   local lock = lockOf(tree, l2)
   local queue, gone = tree .. ':queue', tree .. ':gone'
-  local inTheWay = l2 == '' and redis.call('EXISTS', lock, queue, gone, tree .. ':below')
-    or redis.call('EXISTS', lock, queue, gone, tree)
-  if inTheWay == 0 then return grant(tree, l2, id, token, ttl, span, meta) end
-  local goneUntil = redis.call('ZSCORE', gone, id)
+  local inTheWay = l2 == '' and call('EXISTS', lock, queue, gone, tree .. ':below')
+    or call('EXISTS', lock, queue, gone, tree)
+  if inTheWay == 0 then return grant(tree, l2, who, meta, terms) end
+  local _, id = partsOf(who)
+  local arrival = terms.arrival
+  local goneUntil = call('ZSCORE', gone, id)
   if goneUntil and tonumber(goneUntil) > nowMs then return 'gone' end
   local own = read(lock)
   if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left) } end
@@ -253,8 +277,8 @@ local function acquire(tree, text)
   local result
   if not holder and not overtaking then
     if entry then strike(tree, entry) end
-    result = grant(tree, l2, id, token, ttl, span, meta)
-  elseif mode == 'queue' then
+    result = grant(tree, l2, who, meta, terms)
+  elseif terms.mode == 'queue' then
     if entry then heartbeat(tree, id) else arrival = stand(tree, l2, id, arrival) end
     result = { 'queued', arrival, (not overtaking and left) and tostring(left) or '-1' }
   else
@@ -270,14 +294,14 @@ end
 local function bury(tree, id, untilMs)
   if untilMs <= nowMs then return end
   local gone = tree .. ':gone'
-  redis.call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
-  redis.call('ZADD', gone, untilMs, id)
-  if redis.call('PTTL', gone) < untilMs - nowMs then redis.call('PEXPIREAT', gone, untilMs) end
+  call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
+  call('ZADD', gone, untilMs, id)
+  if call('PTTL', gone) < untilMs - nowMs then call('PEXPIREAT', gone, untilMs) end
 end
 local function keep(tree, l2, text, keepMs)
   local held = parts(text)
   held.token, held.id = 'kept:' .. held.token, ''
-  redis.call('PEXPIREAT', lockOf(tree, l2), nowMs + keepMs)
+  call('PEXPIREAT', lockOf(tree, l2), nowMs + keepMs)
   write(lockOf(tree, l2), held, nowMs + keepMs)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
 end
@@ -287,10 +311,16 @@ local function free(tree, l2, lock)
   wake(tree, l2)
 end
 local function release(tree, words)
-  local keepMs, goneUntil, id, token, l2 = match(words, '^(%d+) (%d+) (%S+) (%S+)\n(.*)$', 9)
-  if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
+  local line, who, l2 = linesOf(words)
   local lock = lockOf(tree, l2)
   local text = call('GET', lock)
+  if line == '0 0' and text and sub(text, 1, #who + 1) == who .. '\255' then
+    free(tree, l2, lock)
+    return 'released'
+  end
+  local keepMs, goneUntil = match(line, '^(%d+) (%d+)$')
+  local token, id = partsOf(who)
+  if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
   if text and isOf(text, token) then
     if keepMs == '0' then free(tree, l2, lock) else keep(tree, l2, text, tonumber(keepMs)) end
     return 'released'
@@ -313,7 +343,7 @@ local function renew(tree, words)
   local left = ttl
   if mode == 'most' and lock.left > ttl then left = lock.left end
   if n ~= '0' then lock.n = n end
-  redis.call('PEXPIREAT', name, nowMs + left)
+  call('PEXPIREAT', name, nowMs + left)
   write(name, lock, nowMs + left)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + left) end
   return { 'renewed', tostring(left) }
@@ -329,12 +359,12 @@ local function inspect(tree, words)
   limit = tonumber(limit)
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
-  local below = l2 == '' and redis.call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
+  local below = l2 == '' and call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
   for _, each in ipairs(below) do
     local holder = #holders < limit and holderAt(tree, each)
     if holder then holders[#holders + 1] = holder end
   end
-  for _, id in ipairs(redis.call('ZRANGE', tree .. ':line', 0, 999)) do
+  for _, id in ipairs(call('ZRANGE', tree .. ':line', 0, 999)) do
     local entry = entryOf(tree, id)
     if entry and (l2 == '' or entry.l2 == '' or entry.l2 == l2) then
       count = count + 1
@@ -344,16 +374,16 @@ local function inspect(tree, words)
       end
     end
   end
-  local all = redis.call('ZCARD', tree .. ':line')
+  local all = call('ZCARD', tree .. ':line')
   if all > 1000 then count = all end
   return { 'report', tostring(count), holders, waiters }
 end
 local function field(info, name)
   if type(info) ~= 'string' then return '' end
-  return string.match(info, name .. ':([^\r\n]*)') or ''
+  return match(info, name .. ':([^\r\n]*)') or ''
 end
 local function probe(tree)
-  redis.call('EXISTS', tree, tree .. ':fence', tree .. ':queue')
+  call('EXISTS', tree, tree .. ':fence', tree .. ':queue')
   local memory = redis.pcall('INFO', 'memory')
   local published = redis.pcall('PUBLISH', channel, '')
   local missing = type(published) == 'table' and published.err or ''
@@ -372,7 +402,7 @@ end
 local results = { nowUs, '' }
 for at, tree in ipairs(KEYS) do
   local text = ARGV[at + 4]
-  local ok, result = pcall(operations[string.sub(text, 1, 7)], tree, text)
+  local ok, result = pcall(operations[sub(text, 1, 7)], tree, text)
   results[at + 2] = ok and result or failure(result)
 end
 for to, ids in pairs(messages) do

@@ -32,7 +32,7 @@ export async function releaseByToken(session: RedisSession, key: LockKey, token:
     l2: key[1] ?? '',
     facts,
     // No request stands behind it: nothing is in line under this id, and no copy of an acquire is feared.
-    words: () => `0 0 ${NO_TOKEN} ${asToken(token)}`,
+    words: () => `0 0\n${asToken(token)} ${NO_TOKEN}`,
     read: readRelease,
   };
   const { value, repeated } = await askUntilAnswered(session, question, key, 'release');

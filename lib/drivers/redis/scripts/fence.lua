@@ -15,19 +15,19 @@ end
 -- Adds a small number, nine digits at a time: those a Lua number holds exactly.
 local function plus(text, n)
   if n == 0 then return text end
-  local head, tail = string.sub(text, 1, -10), string.sub(text, -9)
+  local head, tail = sub(text, 1, -10), sub(text, -9)
   local sum, full = tonumber(tail) + n, 10 ^ #tail
   if sum < full then return head .. string.format('%0' .. #tail .. 'd', sum) end
   return plus(head == '' and '0' or head, 1) .. string.format('%0' .. #tail .. 'd', sum - full)
 end
 
 local function isFence(text)
-  return string.find(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
+  return find(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
 end
 
 local function mint(tree, span)
   local key = tree .. ':fence'
-  local stored = redis.call('GET', key)
+  local stored = call('GET', key)
   local broken = stored and not isFence(stored)
   if broken and fencing == 'required' then
     refuse('state', 'the fence at ' .. key .. ' is not a positive 64-bit number')
@@ -42,6 +42,6 @@ local function mint(tree, span)
   if upTo ~= nowUs then
     keepMs = string.format('%.0f', 60000 + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs))
   end
-  redis.call('SET', key, upTo, 'PXAT', endAfter(keepMs))
+  call('SET', key, upTo, 'PXAT', endAfter(keepMs))
   return first, broken
 end

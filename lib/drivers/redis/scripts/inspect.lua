@@ -16,12 +16,12 @@ local function inspect(tree, words)
   limit = tonumber(limit)
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
-  local below = l2 == '' and redis.call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
+  local below = l2 == '' and call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
   for _, each in ipairs(below) do
     local holder = #holders < limit and holderAt(tree, each)
     if holder then holders[#holders + 1] = holder end
   end
-  for _, id in ipairs(redis.call('ZRANGE', tree .. ':line', 0, 999)) do
+  for _, id in ipairs(call('ZRANGE', tree .. ':line', 0, 999)) do
     local entry = entryOf(tree, id)
     if entry and (l2 == '' or entry.l2 == '' or entry.l2 == l2) then
       count = count + 1
@@ -31,7 +31,7 @@ local function inspect(tree, words)
       end
     end
   end
-  local all = redis.call('ZCARD', tree .. ':line')
+  local all = call('ZCARD', tree .. ':line')
   if all > 1000 then count = all end
   return { 'report', tostring(count), holders, waiters }
 end

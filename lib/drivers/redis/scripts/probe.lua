@@ -5,11 +5,11 @@
 --   is ''. The last one names a missing right, such as that to publish.
 local function field(info, name)
   if type(info) ~= 'string' then return '' end
-  return string.match(info, name .. ':([^\r\n]*)') or ''
+  return match(info, name .. ':([^\r\n]*)') or ''
 end
 
 local function probe(tree)
-  redis.call('EXISTS', tree, tree .. ':fence', tree .. ':queue')
+  call('EXISTS', tree, tree .. ':fence', tree .. ':queue')
   local memory = redis.pcall('INFO', 'memory')
   local published = redis.pcall('PUBLISH', channel, '')
   local missing = type(published) == 'table' and published.err or ''

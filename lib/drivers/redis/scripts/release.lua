@@ -1,7 +1,7 @@
 -- release: gives a lock back, or takes a request back, whatever has become of it.
 --
--- Words: keepMs (0: free it now; else keep it that long without a holder), goneUntil (ms of this store's clock: until
---   then the id may never be granted; 0: no copy of it can be under way), id (request), token.
+-- Lines: keepMs (0: free it now; else keep it that long without a holder), goneUntil (ms of this store's clock: until
+--   then the id may never be granted; 0: no copy of it can be under way); token, id (request; ? where it is not known); l2.
 -- Result: 'released': this token held, or had given back a lock that is still kept; 'other': somebody else holds;
 --   'absent': nobody does. In the last two cases a waiter of this id has left the line.
 -- Atomic: the comparison of the token, the delete, the tombstone and the choice of who is woken are one step.
@@ -10,9 +10,9 @@
 local function bury(tree, id, untilMs)
   if untilMs <= nowMs then return end
   local gone = tree .. ':gone'
-  redis.call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
-  redis.call('ZADD', gone, untilMs, id)
-  if redis.call('PTTL', gone) < untilMs - nowMs then redis.call('PEXPIREAT', gone, untilMs) end
+  call('ZREMRANGEBYSCORE', gone, '-inf', nowMs)
+  call('ZADD', gone, untilMs, id)
+  if call('PTTL', gone) < untilMs - nowMs then call('PEXPIREAT', gone, untilMs) end
 end
 
 -- The lock stays for a while, without a holder.
@@ -20,7 +20,7 @@ local function keep(tree, l2, text, keepMs)
   local held = parts(text)
   held.token, held.id = 'kept:' .. held.token, ''
   -- As for a renewal: let through without memory.
-  redis.call('PEXPIREAT', lockOf(tree, l2), nowMs + keepMs)
+  call('PEXPIREAT', lockOf(tree, l2), nowMs + keepMs)
   write(lockOf(tree, l2), held, nowMs + keepMs)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + keepMs) end
 end
@@ -32,10 +32,16 @@ local function free(tree, l2, lock)
 end
 
 local function release(tree, words)
-  local keepMs, goneUntil, id, token, l2 = match(words, '^(%d+) (%d+) (%S+) (%S+)\n(.*)$', 9)
-  if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
+  local line, who, l2 = linesOf(words)
   local lock = lockOf(tree, l2)
   local text = call('GET', lock)
+  if line == '0 0' and text and sub(text, 1, #who + 1) == who .. '\255' then
+    free(tree, l2, lock)
+    return 'released'
+  end
+  local keepMs, goneUntil = match(line, '^(%d+) (%d+)$')
+  local token, id = partsOf(who)
+  if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
   if text and isOf(text, token) then
     if keepMs == '0' then free(tree, l2, lock) else keep(tree, l2, text, tonumber(keepMs)) end
     return 'released'

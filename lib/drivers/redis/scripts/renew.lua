@@ -16,7 +16,7 @@ local function renew(tree, words)
   if mode == 'most' and lock.left > ttl then left = lock.left end
   if n ~= '0' then lock.n = n end
   -- First, since it passes when Redis has no memory left, and with it the SET: a full Redis costs nobody a lock.
-  redis.call('PEXPIREAT', name, nowMs + left)
+  call('PEXPIREAT', name, nowMs + left)
   write(name, lock, nowMs + left)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + left) end
   return { 'renewed', tostring(left) }

@@ -2,8 +2,8 @@
 --
 -- KEYS: the tree of each operation, all in one slot (see shared.lua).
 -- ARGV from 5: for each operation one text, since Redis and client libraries pay for each argument: its name in seven
---   characters, a blank, its words with a blank between them and none inside (but in the last of acquire's, which holds
---   no line feed), a line feed, and its l2 ('' for the L1 itself).
+--   characters, a blank, and lines: its words, which hold no blank and have one between them, and its l2 ('' for the L1
+--   itself), the last, in which line feeds may be. A word of acquire, its meta, is a line of its own.
 -- Result: {TIME in us, woken ids of this client's channel joined by commas, one result per operation}.
 --   A result is a list; one of a single word, or made of words without blanks, is a text instead.
 --   An operation that failed answers {'state', text} (what is stored contradicts itself), {'full', text} (a bound was
@@ -22,7 +22,7 @@ end
 local results = { nowUs, '' }
 for at, tree in ipairs(KEYS) do
   local text = ARGV[at + 4]
-  local ok, result = pcall(operations[string.sub(text, 1, 7)], tree, text)
+  local ok, result = pcall(operations[sub(text, 1, 7)], tree, text)
   results[at + 2] = ok and result or failure(result)
 end
 

@@ -17,14 +17,14 @@
 -- ARGV[2] channel of the client, ARGV[3] its label, ARGV[4] 'required' or 'best-effort' (fences)
 -- ARGV[5...] the operations: see run.lua
 --
--- A lock is one string, so that it is written together with its expiry by one command: token, number of the last
--- renewal, fence, span, ms of the grant, id (request), label, metadata (JSON), separated by \255. While it is kept
--- without a holder its token is that of the last one with `kept:` before it.
+-- A lock is one string, so that it is written together with its expiry by one command: who holds it (token, blank, id of
+-- the request), number of the last renewal, fence, span, ms of the grant, label, metadata (JSON), separated by \255. While
+-- it is kept without a holder its token is that of the last one with `kept:` before it, and its id is empty.
 --
 -- Most of the time of a call goes into Lua itself, not into commands: what every acquire and release passes through
--- takes its arguments apart by one pattern and prints no number, since Redis prints one for each that it is given.
+-- captures little by patterns and prints no number, since Redis prints one for each that it is given.
 local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local call, match = redis.call, string.match
+local call, match, find, sub = redis.call, string.match, string.find, string.sub
 
 -- How long a waiter counts as alive after it asked, how long after it was woken, and what keeps a tree's waiting
 -- state from outliving a crash of everybody, in ms.
@@ -33,8 +33,8 @@ local MAX_WAITERS = 20000
 
 local time = call('TIME')
 -- Microseconds as text: a Lua number would be printed rounded.
-local nowUs = time[1] .. string.sub('00000' .. time[2], -6)
-local nowText = string.sub(nowUs, 1, -4)
+local nowUs = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(nowUs, 1, -4)
 local nowMs = tonumber(nowText)
 
 -- When what lasts `ms` (text) from now on ends, as text. The locks of one call mostly have one length.
@@ -58,33 +58,45 @@ local function refuse(kind, text)
   error({ klock = { kind, text } })
 end
 
+-- The first two lines of an operation after its name, and the rest.
+local function linesOf(text)
+  local first = find(text, '\n', 9, true)
+  local second = find(text, '\n', first + 1, true)
+  return sub(text, 9, first - 1), sub(text, first + 1, second - 1), sub(text, second + 1)
+end
+
+-- Token and id of who asks.
+local function partsOf(who)
+  return match(who, '^(%S+) (%S+)$')
+end
+
 -- Whether a lock's text begins with this token.
 local function isOf(text, token)
-  return string.sub(text, 1, #token) == token and string.byte(text, #token + 1) == 255
+  return sub(text, 1, #token + 1) == token .. ' '
 end
 
 -- The parts of a lock's text; nil for what is no lock of ours.
 local function parts(text)
-  local token, n, fence, span, since, id, by, meta =
-    match(text, '^([^\255]+)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255([^\255]*)\255(.*)$')
+  local token, id, n, fence, span, since, by, meta =
+    match(text, '^([^ \255]+) ([^ \255]*)\255(%d+)\255(%d+)\255(%d+)\255(%d+)\255([^\255]*)\255(.*)$')
   if not token then return nil end
   return { token = token, n = n, fence = fence, span = span, since = since, id = id, by = by, meta = meta }
 end
 
 -- Milliseconds go to Redis and into text as Lua numbers: 13 digits are printed whole, unlike microseconds and fences.
 local function write(name, lock, ends)
-  redis.call('SET', name, lock.token .. '\255' .. lock.n .. '\255' .. lock.fence .. '\255' .. lock.span .. '\255' ..
-    lock.since .. '\255' .. lock.id .. '\255' .. lock.by .. '\255' .. lock.meta, 'PXAT', ends)
+  call('SET', name, lock.token .. ' ' .. lock.id .. '\255' .. lock.n .. '\255' .. lock.fence .. '\255' ..
+    lock.span .. '\255' .. lock.since .. '\255' .. lock.by .. '\255' .. lock.meta, 'PXAT', ends)
 end
 
 -- The lock as it stands and its ms left, nil if it is free. What is no lock of ours, or would never end, is nobody's to
 -- take or to give back.
 local function read(name)
-  local text = redis.call('GET', name)
+  local text = call('GET', name)
   if not text then return nil end
   local lock = parts(text)
   if not lock then refuse('state', 'the key ' .. name .. ' holds something that is not a lock') end
-  lock.left = redis.call('PTTL', name)
+  lock.left = call('PTTL', name)
   if lock.left == -1 then refuse('state', 'the lock at ' .. name .. ' has no expiry') end
   if lock.left < 0 then return nil end
   return lock
@@ -93,22 +105,22 @@ end
 -- Keeps the index of locks below a tree alive as long as its last entry.
 local function noteBelow(tree, l2, ends)
   local below = tree .. ':below'
-  redis.call('ZADD', below, ends, l2)
-  if redis.call('PTTL', below) < ends - nowMs then redis.call('PEXPIREAT', below, ends) end
+  call('ZADD', below, ends, l2)
+  if call('PTTL', below) < ends - nowMs then call('PEXPIREAT', below, ends) end
 end
 
 -- When the last lock below the tree ends (ms), nil if there is none. One whose key went away early (deleted by hand,
 -- evicted) is struck off.
 local function heldBelow(tree)
   local below = tree .. ':below'
-  redis.call('ZREMRANGEBYSCORE', below, '-inf', '(' .. nowMs)
+  call('ZREMRANGEBYSCORE', below, '-inf', '(' .. nowMs)
   for _ = 1, 64 do
-    local first = redis.call('ZRANGE', below, 0, 0)[1]
+    local first = call('ZRANGE', below, 0, 0)[1]
     if not first then return nil end
-    if redis.call('EXISTS', tree .. '/' .. first) == 1 then
-      return tonumber(redis.call('ZRANGE', below, -1, -1, 'WITHSCORES')[2])
+    if call('EXISTS', tree .. '/' .. first) == 1 then
+      return tonumber(call('ZRANGE', below, -1, -1, 'WITHSCORES')[2])
     end
-    redis.call('ZREM', below, first)
+    call('ZREM', below, first)
   end
   return nowMs
 end

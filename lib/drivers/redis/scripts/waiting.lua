@@ -14,34 +14,34 @@ end
 
 -- The entry of a request, nil if it does not wait.
 local function entryOf(tree, id)
-  local record = redis.call('HGET', tree .. ':waiting', id)
+  local record = call('HGET', tree .. ':waiting', id)
   if not record then return nil end
-  local arrival, l2, to, by = string.match(record, '^(%d+)\255(.-)\255(.-)\255(.*)$')
+  local arrival, l2, to, by = match(record, '^(%d+)\255(.-)\255(.-)\255(.*)$')
   return { id = id, arrival = arrival, l2 = l2, channel = to, by = by }
 end
 
 local function strike(tree, entry)
-  redis.call('ZREM', tree .. ':queue', memberOf(entry.l2, entry.arrival, entry.id))
-  redis.call('ZREM', tree .. ':line', entry.id)
-  redis.call('ZREM', tree .. ':live', entry.id)
-  redis.call('HDEL', tree .. ':waiting', entry.id)
+  call('ZREM', tree .. ':queue', memberOf(entry.l2, entry.arrival, entry.id))
+  call('ZREM', tree .. ':line', entry.id)
+  call('ZREM', tree .. ':live', entry.id)
+  call('HDEL', tree .. ':waiting', entry.id)
 end
 
 -- Takes waiters out that nobody has heard of in time. Returns how many.
 local function strikeDead(tree)
-  local dead = redis.call('ZRANGEBYSCORE', tree .. ':live', '-inf', nowMs, 'LIMIT', 0, 500)
+  local dead = call('ZRANGEBYSCORE', tree .. ':live', '-inf', nowMs, 'LIMIT', 0, 500)
   for _, id in ipairs(dead) do
     local entry = entryOf(tree, id)
-    if entry then strike(tree, entry) else redis.call('ZREM', tree .. ':live', id) end
+    if entry then strike(tree, entry) else call('ZREM', tree .. ':live', id) end
   end
   return #dead
 end
 
 local function heartbeat(tree, id)
-  redis.call('ZADD', tree .. ':live', nowMs + ALIVE, id)
-  if redis.call('PTTL', tree .. ':line') < QUEUE_TTL / 2 then
+  call('ZADD', tree .. ':live', nowMs + ALIVE, id)
+  if call('PTTL', tree .. ':line') < QUEUE_TTL / 2 then
     for _, suffix in ipairs({ ':queue', ':line', ':live', ':waiting' }) do
-      redis.call('PEXPIRE', tree .. suffix, QUEUE_TTL)
+      call('PEXPIRE', tree .. suffix, QUEUE_TTL)
     end
   end
 end
@@ -49,17 +49,17 @@ end
 -- Puts a request in line, under its old number if it has one that can be true. Returns its number.
 local function stand(tree, l2, id, old)
   local line = tree .. ':line'
-  if redis.call('ZCARD', line) >= MAX_WAITERS then refuse('full', 'the tree has ' .. MAX_WAITERS .. ' waiters') end
+  if call('ZCARD', line) >= MAX_WAITERS then refuse('full', 'the tree has ' .. MAX_WAITERS .. ' waiters') end
   local arrival
   if #old == 16 and not isLarger(old, nowUs) then
     arrival = old
   else
-    local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
+    local last = call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
     arrival = arrivalText(math.max(tonumber(nowUs), last and tonumber(last) + 1 or 0))
   end
-  redis.call('ZADD', tree .. ':queue', 0, memberOf(l2, arrival, id))
-  redis.call('ZADD', line, arrival, id)
-  redis.call('HSET', tree .. ':waiting', id, arrival .. '\255' .. l2 .. '\255' .. channel .. '\255' .. label)
+  call('ZADD', tree .. ':queue', 0, memberOf(l2, arrival, id))
+  call('ZADD', line, arrival, id)
+  call('HSET', tree .. ':waiting', id, arrival .. '\255' .. l2 .. '\255' .. channel .. '\255' .. label)
   heartbeat(tree, id)
   return arrival
 end
@@ -70,10 +70,10 @@ local function headOf(tree, l2)
   if l2 ~= '' then
     from, to = '[2' .. l2 .. '\255', '[2' .. l2 .. '\255\255'
   end
-  local head = redis.call('ZRANGEBYLEX', tree .. ':queue', from, to, 'LIMIT', 0, 1)[1]
+  local head = call('ZRANGEBYLEX', tree .. ':queue', from, to, 'LIMIT', 0, 1)[1]
   if not head then return nil end
-  local rest = string.sub(head, l2 == '' and 2 or #l2 + 3)
-  return string.sub(rest, 1, 16), string.sub(rest, 17)
+  local rest = sub(head, l2 == '' and 2 or #l2 + 3)
+  return sub(rest, 1, 16), sub(rest, 17)
 end
 
 -- Whether somebody else came earlier and waits for something that conflicts. `arrival` is 0 for who is not in line.
@@ -82,6 +82,6 @@ local function isOvertaking(tree, l2, id, arrival)
     return earlier and who ~= id and (arrival == '0' or earlier < arrival)
   end
   if l2 ~= '' then return stands(headOf(tree, '')) or stands(headOf(tree, l2)) end
-  local first = redis.call('ZRANGE', tree .. ':line', 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', tree .. ':line', 0, 0, 'WITHSCORES')
   return first[1] and stands(arrivalText(tonumber(first[2])), first[1])
 end

@@ -11,7 +11,7 @@ local function offer(tree, id)
   local entry = entryOf(tree, id)
   if not entry then return end
   -- LT: an offer repeated to one that never comes must not keep it alive.
-  redis.call('ZADD', tree .. ':live', 'XX', 'LT', nowMs + OFFERED, id)
+  call('ZADD', tree .. ':live', 'XX', 'LT', nowMs + OFFERED, id)
   local known = messages[entry.channel]
   messages[entry.channel] = known and known .. ',' .. id or id
 end
@@ -19,18 +19,18 @@ end
 local function wakeHeadsBefore(tree, limit)
   local from = '[2'
   for _ = 1, MAX_WAITERS do
-    local head = redis.call('ZRANGEBYLEX', tree .. ':queue', from, '+', 'LIMIT', 0, 1)[1]
+    local head = call('ZRANGEBYLEX', tree .. ':queue', from, '+', 'LIMIT', 0, 1)[1]
     if not head then return end
-    local l2, arrival, id = string.match(head, '^2(.-)\255(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(.*)$')
-    if (not limit or arrival < limit) and redis.call('EXISTS', tree .. '/' .. l2) == 0 then offer(tree, id) end
+    local l2, arrival, id = match(head, '^2(.-)\255(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(.*)$')
+    if (not limit or arrival < limit) and call('EXISTS', tree .. '/' .. l2) == 0 then offer(tree, id) end
     from = '(2' .. l2 .. '\255\255'
   end
 end
 
 local function wakeTree(tree)
-  if redis.call('EXISTS', tree) == 1 then return end
+  if call('EXISTS', tree) == 1 then return end
   local arrival, id = headOf(tree, '')
-  if not id or redis.call('ZRANGE', tree .. ':line', 0, 0)[1] ~= id then return wakeHeadsBefore(tree, arrival) end
+  if not id or call('ZRANGE', tree .. ':line', 0, 0)[1] ~= id then return wakeHeadsBefore(tree, arrival) end
   if not heldBelow(tree) then offer(tree, id) end
 end
 
@@ -38,14 +38,14 @@ local function wakeKey(tree, l2)
   local exclusive, first = headOf(tree, '')
   local arrival, id = headOf(tree, l2)
   if arrival and (not exclusive or arrival < exclusive) then
-    if redis.call('EXISTS', tree, tree .. '/' .. l2) == 0 then offer(tree, id) end
-  elseif exclusive and redis.call('ZRANGE', tree .. ':line', 0, 0)[1] == first then
+    if call('EXISTS', tree, tree .. '/' .. l2) == 0 then offer(tree, id) end
+  elseif exclusive and call('ZRANGE', tree .. ':line', 0, 0)[1] == first then
     wakeTree(tree)
   end
 end
 
 -- After something in the tree came free: `l2` as for wakeKey, '' for the whole tree.
 local function wake(tree, l2)
-  if redis.call('EXISTS', tree .. ':queue') == 0 then return end
+  if call('EXISTS', tree .. ':queue') == 0 then return end
   if strikeDead(tree) > 0 or l2 == '' then wakeTree(tree) else wakeKey(tree, l2) end
 end
