@@ -12,6 +12,7 @@ import {
   type ExecutionContext,
   type INestApplication,
   type NestInterceptor,
+  type PipeTransform,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { MessagePattern, type MicroserviceOptions } from '@nestjs/microservices';
@@ -46,6 +47,11 @@ class CatchHttp extends CatchAll {}
 class Refusing implements CanActivate {
   canActivate(): boolean {
     return false;
+  }
+}
+class Breaking implements PipeTransform {
+  transform(): never {
+    throw new TypeError('a pipe that fails');
   }
 }
 class Changing implements NestInterceptor {
@@ -86,6 +92,7 @@ function everything(
 ): void {
   app.useGlobalFilters(new CatchAll(), new CatchHttp());
   app.useGlobalGuards(new Refusing());
+  app.useGlobalPipes(new Breaking());
   app.useGlobalInterceptors(new Changing());
 }
 
