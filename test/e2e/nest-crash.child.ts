@@ -10,8 +10,8 @@ const [url = '', hooks, key = ''] = process.argv.slice(2);
 
 @Injectable()
 class Work {
-  /** A job of hours: its lock is renewed, not asked for hours. */
-  @Locked(() => key)
+  /** A job of hours that asks for a lease of hours: the server gives what it gives to anybody, and it is renewed. */
+  @Locked(() => key, { ttlMs: 3 * 3_600_000 })
   async hours(): Promise<void> {
     emit('holds', process.pid);
     await new Promise((resolve) => setTimeout(resolve, 3 * 3_600_000));

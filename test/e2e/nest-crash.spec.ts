@@ -6,13 +6,13 @@ import { LockServerProcess } from '../support/lock-server.js';
 
 const LEASE_MS = 2_000;
 
-describe('the lock of a process that ends badly, with a lease of 2 s', () => {
+describe('the lock of a process that ends badly, which asked for 3 h of a server whose longest lease is 2 s', () => {
   let server: LockServerProcess;
   let klock: KlockInstance;
   const holders = new Map<string, Child>();
 
   beforeAll(async () => {
-    server = await LockServerProcess.start();
+    server = await LockServerProcess.start({ maxLeaseMs: LEASE_MS, defaultLeaseMs: LEASE_MS });
     klock = createKlock({ driver: klockDriver({ url: `klock://${server.address}` }), waitMs: 20_000 });
     const start = async (key: string): Promise<void> => {
       const hooks = key === 'paused' ? 'hooks' : 'plain';
