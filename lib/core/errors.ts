@@ -1,4 +1,5 @@
 import type { LockKey } from './lock-key.js';
+import { asciiText } from './quote.js';
 
 /** Every `code` a caller can meet. */
 export type LockErrorCode =
@@ -59,7 +60,7 @@ export abstract class LockError extends Error {
   readonly [BRAND] = true;
 
   constructor(code: LockErrorCode, message: string, facts: LockErrorFacts = {}) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    super(asciiText(message), facts.cause === undefined ? undefined : { cause: facts.cause });
     this.name = new.target.name;
     this.code = code;
     this.retryable = code === 'LOCK_TIMEOUT' || code === 'LOCK_UNAVAILABLE' || code === 'DEADLOCK';

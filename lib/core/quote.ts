@@ -33,8 +33,14 @@ function describeObject(value: object | null): string {
 }
 
 function escapeNonAscii(text: string): string {
-  return text.replace(
-    /[^\x20-\x7e]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return text.replace(/[^\x20-\x7e]/g, escapeUnit);
+}
+
+/** A whole message made ASCII, lines kept: names of clients, methods and files in it may be anything. */
+export function asciiText(text: string): string {
+  return /[^\n\x20-\x7e]/.test(text) ? text.replace(/[^\n\x20-\x7e]/g, escapeUnit) : text;
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
