@@ -27,7 +27,9 @@ it('only LOCK_TIMEOUT, LOCK_UNAVAILABLE and DEADLOCK are retryable', () => {
 });
 
 it('messages are ASCII, whatever the names in them: they travel in headers and statuses', () => {
-  const error = new errors.LockTimeoutError('"k" is busy, held by caf\u00e9\r\n\u{1f512}\ud800', { waitedMs: 5 });
+  const error = new errors.LockTimeoutError('"k" is busy, held by caf\u00e9\r\n\u{1f512}\ud800', {
+    waitedMs: 5,
+  });
   expect(error.message).toBe('"k" is busy, held by caf\\u00e9\\u000d\n\\ud83d\\udd12\\ud800');
 });
 
