@@ -60,7 +60,8 @@ function earlyEnd(patch: Patch): void {
       name,
       (original, args, { leases }) => {
         const session = original(...args) ?? args[0];
-        leases.set(session, (args.at(-1) as number) + (session as { leaseMs: number }).leaseMs * 0.6);
+        const nowMs = args.filter((arg) => typeof arg === 'number').at(-1) ?? 0;
+        leases.set(session, nowMs + (session as { leaseMs: number }).leaseMs * 0.6);
         return session;
       },
     );
