@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { MAX_DURATION_MS } from './limits.js';
 
 /** One reading of both clocks. Two, since a monotonic clock stands still while a machine sleeps and a wall clock may be set (design D2). */

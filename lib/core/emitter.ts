@@ -20,6 +20,7 @@ export class Emitter {
 
   /** Whether anyone listens: the event need not be made otherwise. */
   has(type: LockEvent['type']): boolean {
+    if (this.listeners.size === 0) return false;
     const set = this.listeners.get(type);
     return set !== undefined && set.size > 0;
   }

@@ -147,7 +147,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     hold?: Hold,
   ): DefiniteRelease | Promise<DefiniteRelease> {
     const answer = this.askRelease(grant, keepMs, now);
-    if (typeof answer === 'string') return answer;
+    return typeof answer === 'string' ? answer : this.releasedLater(answer, hold);
+  }
+
+  private releasedLater(answer: Promise<DefiniteRelease>, hold: Hold | undefined): Promise<DefiniteRelease> {
     this.unanswered++;
     const settled = (outcome: DefiniteRelease): DefiniteRelease => {
       hold?.givenBack(outcome);

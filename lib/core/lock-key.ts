@@ -27,12 +27,21 @@ const LONE_SURROGATE = /\p{Cs}/u;
 function checkSegment(segment: unknown, name: 'l1' | 'l2'): string {
   if (typeof segment !== 'string') throw bad(name, segment, 'must be a string');
   if (segment.length === 0) throw bad(name, segment, 'must not be empty');
-  if (segment.length > MAX_KEY_SEGMENT_BYTES || utf8Length(segment) > MAX_KEY_SEGMENT_BYTES) {
+  if (isTooLong(segment)) {
     throw bad(name, segment, `must not exceed ${MAX_KEY_SEGMENT_BYTES} UTF-8 bytes`);
   }
   if (LONE_SURROGATE.test(segment))
     throw bad(name, segment, 'must be well-formed Unicode (it holds half of a surrogate pair)');
   return segment;
+}
+
+/** No character takes more than three bytes for each of its UTF-16 units: only long texts are counted. */
+function isTooLong(segment: string): boolean {
+  const { length } = segment;
+  return (
+    length * 3 > MAX_KEY_SEGMENT_BYTES &&
+    (length > MAX_KEY_SEGMENT_BYTES || utf8Length(segment) > MAX_KEY_SEGMENT_BYTES)
+  );
 }
 
 function bad(name: string, value: unknown, problem: string): InvalidKeyError {
