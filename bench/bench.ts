@@ -1,4 +1,6 @@
+import { checkHolds } from './check-holds.js';
 import { loadContender, type ContenderName } from './contenders/index.js';
+import type { Holds } from './loads/hold-log.js';
 import { messageOf } from './loads/sample.js';
 import { median } from './numbers.js';
 import { Results, type Figures, type Row } from './results.js';
@@ -24,6 +26,10 @@ export interface Measurement {
 /** One run: what was asked for, the stage and the results. */
 export class Bench {
   readonly results = new Results();
+  /** What was wrong with the holds of a contender: whoever measures something that does not lock measures nothing. */
+  readonly violations: string[] = [];
+  /** Holds looked at so far. */
+  checked = 0;
 
   constructor(
     readonly stage: Stage,
@@ -41,6 +47,13 @@ export class Bench {
   /** @throws Error when there is no time for another measurement. */
   checkTime(): void {
     if (this.isLate) throw new Error('the time of the run was over');
+  }
+
+  /** Looks whether holds of processes that were loaded together can have been. */
+  check(what: string, processes: readonly { readonly holds: Holds }[]): void {
+    for (const problem of checkHolds(processes.map(({ holds }) => holds)))
+      this.violations.push(`${what}: ${problem}`);
+    this.checked += processes.reduce((sum, { holds }) => sum + holds.fence.length, 0);
   }
 
   private get isLate(): boolean {

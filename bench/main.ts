@@ -15,6 +15,8 @@ const startedMs = performance.now();
 /** A quick run begins nothing later than this: what runs then, and the end, fit into the rest of its minute. */
 const QUICK_MS = 45_000;
 
+const VIOLATIONS_TOLD = 20;
+
 const seconds = (): string => `${((performance.now() - startedMs) / 1_000).toFixed(0)} s`.padStart(5);
 
 /** @throws Error naming a word that is neither a ratio nor a workload. */
@@ -56,7 +58,15 @@ async function run(flags: Flags): Promise<void> {
     .filter(({ ratio, notAsked }) => notAsked === undefined || flags.only?.includes(ratio.id) !== false);
   console.log(ratioReport(verdicts));
   tellJson(flags, bench.results.rows, verdicts);
+  tellViolations(bench);
   if (flags.check) check(verdicts);
+}
+
+function tellViolations({ violations, checked }: Bench): void {
+  console.error(`${checked.toLocaleString('en')} holds checked, ${violations.length} violations`);
+  if (violations.length === 0) return;
+  console.error(violations.slice(0, VIOLATIONS_TOLD).join('\n'));
+  process.exitCode = 1;
 }
 
 function tellJson(flags: Flags, rows: readonly Row[], verdicts: readonly Verdict[]): void {

@@ -24,7 +24,8 @@ export interface LockClient {
 }
 
 export type Key = readonly [string] | readonly [string, string];
-export type Held = () => unknown;
+/** Is told the fence, where the contender has one: holds with a fence are checked. */
+export type Held = (fence?: bigint) => unknown;
 
 export type Family = 'klock' | 'bare' | 'redis-library' | 'etcd-library';
 

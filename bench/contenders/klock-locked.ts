@@ -1,14 +1,14 @@
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { KlockModule, Locked } from 'klock';
+import { CurrentFence, KlockModule, Locked } from 'klock';
 import { addressOf, LEASE_MS, WAIT_MS, type Contender, type Held } from './contender.js';
 
 @Injectable()
 class Orders {
   @Locked('{0}', { waitMs: WAIT_MS })
-  async close(id: string, held: Held): Promise<unknown> {
-    return await held();
+  async close(id: string, held: Held, @CurrentFence() fence?: bigint): Promise<unknown> {
+    return await held(fence);
   }
 }
 

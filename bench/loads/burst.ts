@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs } from '../children/serve.js';
 import type { LockClient } from '../contenders/contender.js';
+import { HoldLog, type Holds } from './hold-log.js';
 import { messageOf, sharedNow } from './sample.js';
 
 /** Waiters that ask for one key at the same moment and hold nothing; over when each had it once. */
@@ -19,6 +20,7 @@ export interface BurstSample {
   readonly cpuMs: number;
   readonly errors: number;
   readonly firstError?: string;
+  readonly holds: Holds;
 }
 
 /** Timers are late by about this; the rest is waited for awake. */
@@ -33,7 +35,12 @@ export async function burst(
   const cpuBefore = cpuMs();
   const startedMs = sharedNow();
   const waitsMs: number[] = [];
-  const held = (): void => void waitsMs.push(sharedNow() - startedMs);
+  const log = new HoldLog();
+  const calledMs = performance.now();
+  const held = (fence?: bigint): void => {
+    waitsMs.push(sharedNow() - startedMs);
+    log.add([key], fence, calledMs);
+  };
   const sections = Array.from({ length: waiters }, () => client.section([key], held));
   const ends = await Promise.allSettled(sections);
   const failed = ends.find((end) => end.status === 'rejected');
@@ -42,6 +49,7 @@ export async function burst(
     endedMs: sharedNow(),
     waitsMs,
     cpuMs: cpuMs() - cpuBefore,
+    holds: log.holds,
     errors: ends.filter((end) => end.status === 'rejected').length,
     ...(failed === undefined ? undefined : { firstError: messageOf(failed.reason) }),
   };

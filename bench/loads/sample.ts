@@ -1,3 +1,5 @@
+import type { Holds } from './hold-log.js';
+
 /** What one measurement of one process found. Times in milliseconds. */
 export interface Sample {
   readonly pairs: number;
@@ -10,6 +12,7 @@ export interface Sample {
   readonly cpuMs: number;
   readonly errors: number;
   readonly firstError?: string;
+  readonly holds: Holds;
   /** Pairs of each worker. */
   readonly perWorker: readonly number[];
 }

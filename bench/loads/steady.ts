@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs } from '../children/serve.js';
 import type { Key, LockClient } from '../contenders/contender.js';
 import { percentile } from '../numbers.js';
+import { HoldLog } from './hold-log.js';
 import { keysFor, type KeyPlan } from './keys.js';
 import { messageOf, type Sample } from './sample.js';
 
@@ -31,6 +32,7 @@ class SteadyRun {
   private errors = 0;
   private firstError: string | undefined;
   private readonly perWorker: number[];
+  private readonly log = new HoldLog();
 
   constructor(
     private readonly client: LockClient,
@@ -69,7 +71,7 @@ class SteadyRun {
   private async pair(key: Key, worker: number): Promise<void> {
     const startedMs = performance.now();
     try {
-      await this.client.section(key, nothing);
+      await this.client.section(key, this.log.isFull ? nothing : this.noted(key, startedMs));
       this.pairsInAll++;
       if (!this.measuring) return;
       latencies[this.pairs++ % MAX_LATENCIES] = performance.now() - startedMs;
@@ -79,6 +81,10 @@ class SteadyRun {
       this.firstError ??= messageOf(error);
       await sleep(PAUSE_AFTER_ERROR_MS);
     }
+  }
+
+  private noted(key: Key, startedMs: number): (fence?: bigint) => void {
+    return (fence) => this.log.add(key, fence, startedMs);
   }
 
   private sample(elapsedMs: number, cpu: number): Sample {
@@ -94,6 +100,7 @@ class SteadyRun {
       errors,
       ...(firstError === undefined ? undefined : { firstError }),
       perWorker,
+      holds: this.log.holds,
     };
   }
 }

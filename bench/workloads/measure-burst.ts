@@ -37,15 +37,21 @@ export async function measureBurst(bench: Bench, name: ContenderName, plan: Burs
   const commandsBefore = redis === undefined ? 0 : await commandsOf(redis);
   const all: Burst[] = [];
   const until = performance.now() + plan.budgetMs;
-  do all.push(await oneBurst(processes, plan.waitersEach));
+  do all.push(await oneBurst(bench, name, processes, plan.waitersEach));
   while (performance.now() < until && all.length < MAX_BURSTS);
   const commands = redis === undefined ? undefined : (await commandsOf(redis)) - commandsBefore - 1;
   return measured(all, commands);
 }
 
-async function oneBurst(processes: readonly Child[], waiters: number): Promise<Burst> {
+async function oneBurst(
+  bench: Bench,
+  name: ContenderName,
+  processes: readonly Child[],
+  waiters: number,
+): Promise<Burst> {
   const load: BurstLoad = { key: 'burst', waiters, startAtMs: sharedNow() + LEAD_MS };
   const samples = await Promise.all(processes.map((child) => child.call<BurstSample>('burst', load)));
+  bench.check(name, samples);
   const startedMs = Math.min(...samples.map((sample) => sample.startedMs));
   const endedMs = Math.max(...samples.map((sample) => sample.endedMs));
   return {

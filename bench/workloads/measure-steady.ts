@@ -18,6 +18,7 @@ export async function measureSteady(
   const timed: SteadyLoad = { ...load, warmMs: bench.pick(50, 200), ms: bench.pick(150, 1_000) };
   const sample = await child.call<Sample>('steady', timed);
   const after = await bench.stage.serverCpuMs(needs);
+  bench.check(name, [sample]);
   return measured(sample, before === undefined || after === undefined ? undefined : after - before);
 }
 

@@ -67,17 +67,19 @@ async function ratio(bench: Bench, rig: Rig): Promise<number> {
   };
   const ratios: number[] = [];
   for (let round = 0; round < PAIRS_OF_ROUNDS; round++) {
-    const empty = await cpuPerPair(rig.server, rig.atEmpty, load);
-    const full = await cpuPerPair(rig.server, rig.atFull, load);
+    const empty = await cpuPerPair(bench, rig.server, rig.atEmpty, load);
+    const full = await cpuPerPair(bench, rig.server, rig.atFull, load);
     ratios.push(full / empty);
   }
   return median(ratios);
 }
 
-async function cpuPerPair(server: Child, client: Child, load: SteadyLoad): Promise<number> {
+async function cpuPerPair(bench: Bench, server: Child, client: Child, load: SteadyLoad): Promise<number> {
   const before = await server.call<number>('cpu');
-  const { pairsInAll, firstError } = await client.call<Sample>('steady', load);
+  const sample = await client.call<Sample>('steady', load);
   const after = await server.call<number>('cpu');
+  bench.check('klock', [sample]);
+  const { pairsInAll, firstError } = sample;
   if (pairsInAll === 0) throw new Error(firstError ?? 'not one pair in the time given');
   return (after - before) / pairsInAll;
 }

@@ -38,6 +38,7 @@ async function measure(bench: Bench, name: ContenderName): Promise<Measured> {
     Array.from({ length: PROCESSES }, (_, index) => bench.stage.client(name, index)),
   );
   const samples = await Promise.all(processes.map((child) => child.call<Sample>('steady', load)));
+  bench.check(name, samples);
   const firstError = samples.find((sample) => sample.firstError !== undefined)?.firstError;
   const pairs = samples.reduce((sum, sample) => sum + sample.pairs, 0);
   if (pairs === 0) throw new Error(firstError ?? 'nobody was granted the key');
