@@ -22,9 +22,6 @@ import { PassedGrant, SharedGrant } from './shared-grant.js';
 import { SharedGrants } from './shared-grants.js';
 import { StoreRequest } from './store-request.js';
 
-/** Fences asked for at most: how often a grant may be passed on before waiters elsewhere get their turn (design D13). */
-const MAX_SPAN = 32;
-
 const BUSY: DriverBusy = { granted: false };
 
 /**
@@ -80,8 +77,8 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     if (!this.host.settings.handover || !this.worthwhile()) return this.inner.acquire(request);
     if (request.signal?.aborted === true) throw abortedError(request.key, request.signal.reason);
     const waiter = new LocalWaiter(request);
-    // Nobody of this process stands before it: the store is asked as we were.
-    if (this.table.tryAcquire(waiter)) return this.ask(waiter, request);
+    // Nobody of this process stands before it.
+    if (this.table.tryAcquire(waiter)) return this.ask(waiter, request.waitMs);
     // A sibling that holds or waits before it is an answer already.
     return request.waitMs === 0 ? BUSY : this.queue(waiter);
   }
@@ -232,26 +229,25 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     for (const waiter of turned) this.turn(waiter);
   }
 
-  /** The new head of a local queue asks the store, with a span for those behind it. */
+  /** The new head of a local queue asks the store. */
   private turn(waiter: LocalWaiter): void {
     this.queued.delete(waiter.request.requestId);
     waiter.stopWaiting();
     const leftMs = Math.max(0, Math.ceil(waiter.waitUntilMs - this.host.clock.monoMs()));
-    const span = Math.min(this.table.waitersFor(waiter) + 1, MAX_SPAN);
     try {
-      waiter.settle(this.ask(waiter, new StoreRequest(waiter.request, leftMs, span)));
+      waiter.settle(this.ask(waiter, leftMs));
     } catch (error) {
       waiter.fail(error);
     }
   }
 
-  private ask(waiter: LocalWaiter, request: DriverAcquire): Reply | Promise<Reply> {
+  private ask(waiter: LocalWaiter, waitMs: number): Reply | Promise<Reply> {
     const failed = (error: unknown): never => {
       this.free(waiter);
       throw error;
     };
     try {
-      const reply = this.inner.acquire(request);
+      const reply = this.inner.acquire(new StoreRequest(waiter, waitMs, this.table));
       if (!('then' in reply)) return this.answered(waiter, reply);
       return reply.then((later) => this.answered(waiter, later), failed);
     } catch (error) {

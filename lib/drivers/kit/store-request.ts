@@ -1,12 +1,22 @@
 import type { DriverAcquire, LockKey } from '../../core/index.js';
+import type { LockTable } from '../../engine/index.js';
+import type { LocalWaiter } from './local-waiter.js';
+
+/** Fences asked for at most: how often a grant may be passed on before waiters elsewhere get their turn (design D13). */
+const MAX_SPAN = 32;
 
 /** A local request as the store gets it, at the head of its local queue: with what is left of its wait, and a span. */
 export class StoreRequest implements DriverAcquire {
   constructor(
-    private readonly local: DriverAcquire,
+    private readonly waiter: LocalWaiter,
     readonly waitMs: number,
-    readonly span: number,
+    private readonly table: LockTable<LocalWaiter>,
   ) {}
+
+  /** For those behind it now: siblings that ask in the same turn come before what is asked leaves the process. */
+  get span(): number {
+    return Math.min(this.table.waitersFor(this.waiter) + 1, MAX_SPAN);
+  }
 
   get requestId(): string {
     return this.local.requestId;
@@ -38,5 +48,9 @@ export class StoreRequest implements DriverAcquire {
 
   get signal(): DriverAcquire['signal'] {
     return this.local.signal;
+  }
+
+  private get local(): DriverAcquire {
+    return this.waiter.request;
   }
 }

@@ -51,6 +51,8 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   private readonly endMs: number;
   private readonly marginMs: number;
   private arrival = '0';
+  /** Fences asked for by the last sending: there may be more siblings to pass on to by the next. */
+  private span = 1;
   private queued = false;
   /** Nobody wants it any more, or it is settled. */
   private over = false;
@@ -108,6 +110,7 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
 
   words(sending: Sending): string {
     const { requestId, ttlMs, span = 1 } = this.request;
+    this.span = span;
     const mode = sending.sentAt.monoMs < this.endMs ? 'queue' : 'leave';
     this.sendings.sent(sending);
     return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span}\n${this.token} ${requestId}\n${this.meta}`;
@@ -208,7 +211,7 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
       renewed: request.renew,
     });
     const fence = BigInt(value.fence);
-    const span = value.span ?? request.span ?? 1;
+    const span = value.span ?? this.span;
     calls.time.see(String(fence + BigInt(span - 1)));
     const { token, tree, sendings } = this;
     const { epoch } = sending;
