@@ -12,6 +12,15 @@ export function replyCode(error: unknown): string | undefined {
   return typeof message === 'string' ? leadingCode(message) : undefined;
 }
 
+/** The reply's text: that of the node asked last, where a Cluster client gave up asking. */
+export function replyText(error: unknown): string {
+  const { message, lastNodeError } = (error ?? {}) as {
+    readonly message?: unknown;
+    readonly lastNodeError?: unknown;
+  };
+  return lastNodeError === undefined ? String(message) : replyText(lastNodeError);
+}
+
 /** The code at the head of a reply's text. */
 export function leadingCode(text: string): string | undefined {
   return /^([A-Z][A-Z0-9_]*)(?: |$)/.exec(text)?.[1];

@@ -124,6 +124,43 @@ describe('[L-66] [WL-09] on a Cluster', () => {
     }
   });
 
+  it('[I1] [B-047] [B-049] while a slot moves to another master nobody gets what is held there; then it goes on', async () => {
+    const nodes = (shared.client as Cluster).nodes('master');
+    const [holder, waiter] = [1, 2].map(() =>
+      createKlock({ driver: redisDriver(shared.client), ttlMs: 10_000, handover: false }),
+    ) as [KlockInstance, KlockInstance];
+    const key = 'moving';
+    const slot = (await nodes[0]!.call('CLUSTER', 'KEYSLOT', `lock:{${key}}`)) as number;
+    const lock = await holder.acquire([key, 'a']);
+    const waiting = waiter.acquire([key, 'a'], { waitMs: 20_000 });
+    while ((await holder.inspect([key, 'a'])).waiterCount === 0);
+    const owner = (shared.client as Cluster).slots[slot]![0]!;
+    const from = nodes.find(({ options }) => `${options.host}:${options.port}` === owner)!;
+    const to = nodes.find((node) => node !== from)!;
+    const id = (node: (typeof nodes)[number]): Promise<string> =>
+      node.call('CLUSTER', 'MYID') as Promise<string>;
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await id(from));
+    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await id(to));
+    // Neither node has all of the tree: nobody may be told that it is free.
+    for (const wanted of [key, [key, 'a'], [key, 'b']] as const) {
+      const refused = waiter.acquire(wanted, { waitMs: 200 }).catch((error: unknown) => error);
+      expect(await refused).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    }
+    expect(lock.held).toBe(true);
+    const released = lock.release({ timeoutMs: 10_000 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
+    const { host = '', port = 0 } = to.options;
+    if (keys.length > 0) await from.call('MIGRATE', host, port, '', 0, 5_000, 'KEYS', ...keys);
+    const newOwner = await id(to);
+    for (const node of nodes) await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', newOwner);
+    expect(await released).toBe('released');
+    const next = await waiting;
+    expect(next.fence > lock.fence).toBe(true);
+    expect(await next.release()).toBe('released');
+    await Promise.all([holder.close(), waiter.close()]);
+  }, 30_000);
+
   it('a master that is down costs its own locks only', async () => {
     const locks = await Promise.all(
       Array.from({ length: 30 }, (_, at) => klock.acquire(`down-${at}`, { ttlMs: 1_500 })),

@@ -66,7 +66,11 @@ describe('operations of one turn', () => {
     void ask('{b}');
     void ask('x{a}y');
     await settle();
-    expect(link.calls.map(({ keys }) => keys)).toEqual([['{a}', 'x{a}y'], ['{b}']]);
+    // And one at which nothing ever stands.
+    expect(link.calls.map(({ keys }) => keys)).toEqual([
+      ['{a}', 'x{a}y', '{a}:moves'],
+      ['{b}', '{b}:moves'],
+    ]);
   });
 
   it('carry a time of the server after which they change nothing', async () => {
@@ -180,6 +184,10 @@ describe('an operation', () => {
     const [refused] = [ask('a'), await settle()];
     link.last.fail(new Error('OOM command not allowed'));
     expect(await refused).toMatchObject({ type: 'refused', passing: true, error: { storeCode: 'OOM' } });
+    const [moving] = [ask('a'), await settle()];
+    const lastNodeError = new Error('TRYAGAIN Multiple keys request during rehashing of slot');
+    link.last.fail(Object.assign(new Error('Too many Cluster redirections.'), { lastNodeError }));
+    expect(await moving).toMatchObject({ type: 'refused', passing: true, error: { storeCode: 'TRYAGAIN' } });
     const [unknown] = [ask('a'), await settle()];
     link.last.fail(new Error('Connection is closed.'));
     expect(await unknown).toMatchObject({ type: 'unanswered' });

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../core/index.js';
-import { replyCode, type RedisLink, type RedisScript } from '../../redis-client/index.js';
+import { replyCode, replyText, type RedisLink, type RedisScript } from '../../redis-client/index.js';
 import type { Answer } from './answer.js';
 import { lockName } from './key-names.js';
 import { text, type Operation, type Sending } from './operations.js';
@@ -27,6 +27,13 @@ const MAX_WAITING = 20_000;
 
 /** How long after its connection was lost a call may still be answered: by a client that sends it again. */
 const ORPHAN_MS = 250;
+
+/**
+ * Ends a second key of each call on a Cluster. While a slot moves, a call with one key, absent here, is sent on to the
+ * other node, which has not got the rest of the tree yet: a lock that is held would look free there. Of two keys one of
+ * which never is, both nodes say TRYAGAIN until the slot has moved.
+ */
+const NEVER_KEPT = ':moves';
 
 const SCRIPT: RedisScript = { text: SCRIPT_TEXT, sha1: SCRIPT_SHA1 };
 /** Results before those of the operations: TIME and woken ids. */
@@ -130,7 +137,7 @@ export class Lane {
   private refuseAll(cause: Error): void {
     for (const job of this.waiting.splice(0)) {
       const { tree, facts } = job.operation;
-      settle(job, { type: 'refused', ...refusal(cause.message, tree, { ...facts, cause }) });
+      settle(job, { type: 'refused', ...refusal(replyText(cause), tree, { ...facts, cause }) });
     }
     this.host.listener.reachable(false, cause);
   }
@@ -169,6 +176,7 @@ export class Lane {
       keys.push(operation.tree);
       args.push(`${operation.name.padEnd(NAME_LENGTH)} ${operation.words(job.sending)}\n${operation.l2}`);
     }
+    if (link.topology === 'cluster') keys.push(`${jobs[0].operation.tree}${NEVER_KEPT}`);
     return [keys, args];
   }
 
@@ -211,7 +219,7 @@ export class Lane {
       else
         settle(job, {
           type: 'refused',
-          ...refusal((error as Error).message, operation.tree, { ...operation.facts, cause: error }),
+          ...refusal(replyText(error), operation.tree, { ...operation.facts, cause: error }),
         });
     }
   }

@@ -23,6 +23,13 @@ describe('what an error reply means', () => {
     ["READONLY You can't write against a read only replica.", 'LOCK_UNAVAILABLE', true],
     ['LOADING Redis is loading the dataset in memory', 'LOCK_UNAVAILABLE', true],
     ['CLUSTERDOWN Hash slot not served', 'LOCK_UNAVAILABLE', true],
+    ['TRYAGAIN Multiple keys request during rehashing of slot', 'LOCK_UNAVAILABLE', true],
+    ['ERR Script attempted to access a non local key in a cluster node', 'LOCK_UNAVAILABLE', true],
+    [
+      'ERR Script attempted to execute a write command while the cluster is down and readonly',
+      'LOCK_UNAVAILABLE',
+      true,
+    ],
     ["NOPERM this user has no permissions to run the 'evalsha' command", 'BACKEND_MISCONFIGURED', false],
     ['NOAUTH Authentication required.', 'BACKEND_MISCONFIGURED', false],
     ["CROSSSLOT Keys in request don't hash to the same slot", 'BACKEND_MISCONFIGURED', false],

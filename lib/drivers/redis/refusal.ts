@@ -22,6 +22,10 @@ const PASSING = new Set([
   'ASK',
 ]);
 
+/** While a slot of a Cluster moves, a script finds some keys of a tree here and some not, and may stop half-way. */
+const MOVING = /attempted to access a non local key/i;
+const CLUSTER_DOWN = /attempted to execute .* while the cluster is down/i;
+
 /** Replies that mean wrong set-up: no repetition helps. */
 const MISCONFIGURED = new Set(['NOPERM', 'NOAUTH', 'WRONGPASS', 'DENIED', 'NOPROTO', 'CROSSSLOT']);
 /** The same without a word of their own. */
@@ -43,7 +47,7 @@ export interface Refused {
 
 /** What an error reply of Redis means for a lock. `where` names its key in Redis. */
 export function refusal(reply: string, where: string, facts: LockErrorFacts): Refused {
-  const word = leadingCode(reply);
+  const word = wordOf(reply);
   if (word !== undefined && PASSING.has(word)) {
     const message = `Redis cannot serve ${where} at the moment: ${reply}`;
     return { error: new LockUnavailableError(message, { ...facts, storeCode: word }), passing: true };
@@ -63,6 +67,12 @@ export function refusal(reply: string, where: string, facts: LockErrorFacts): Re
     error: new BackendStateError(`what Redis holds for ${where} cannot be used: ${reply}`, facts),
     passing: false,
   };
+}
+
+/** The code of a reply, also where scripts hide it behind ERR. */
+function wordOf(reply: string): string | undefined {
+  if (MOVING.test(reply)) return 'TRYAGAIN';
+  return CLUSTER_DOWN.test(reply) ? 'CLUSTERDOWN' : leadingCode(reply);
 }
 
 /** A result of one operation that says that it failed; undefined if it says anything else. */

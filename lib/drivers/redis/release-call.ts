@@ -1,4 +1,4 @@
-import type { DefiniteRelease, LockErrorFacts } from '../../core/index.js';
+import { LockUnavailableError, type DefiniteRelease, type LockErrorFacts } from '../../core/index.js';
 import type { Answer } from './answer.js';
 import { readRelease, type Operation, type ReleaseResult, type Sending } from './operations.js';
 import { backoffMs } from './pause.js';
@@ -66,7 +66,7 @@ export class ReleaseCall implements Operation<ReleaseResult> {
 
   settled(answer: Answer<ReleaseResult>): void {
     if (answer.type === 'answered') return this.resolve(this.outcomeOf(answer.value, answer.sending));
-    this.mayBeDone ||= answer.type === 'unanswered';
+    this.mayBeDone ||= answer.type === 'unanswered' || isHalfDone(answer);
     if (answer.type === 'refused' && !answer.passing) {
       if (this.failures === 0)
         this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
@@ -97,4 +97,13 @@ export class ReleaseCall implements Operation<ReleaseResult> {
     if (this.keepMs === 0) return 0;
     return Math.max(0, Math.ceil(this.keepMs - (this.session.host.clock.monoMs() - this.startMs)));
   }
+}
+
+/** A slot was on its way to another node: the lock may have been deleted before the script stopped. */
+function isHalfDone(answer: Answer<ReleaseResult>): boolean {
+  return (
+    answer.type === 'refused' &&
+    answer.error instanceof LockUnavailableError &&
+    answer.error.storeCode === 'TRYAGAIN'
+  );
 }

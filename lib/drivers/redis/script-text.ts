@@ -1,7 +1,7 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = 'b156ee6d74745891db438b1b28a12764e1d204ef';
+export const SCRIPT_SHA1 = '2b45ccf824fcb9885f233c5cc47346b9ac17b91b';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -400,10 +400,10 @@ local function failure(problem)
   return { 'error', tostring(problem) }
 end
 local results = { nowUs, '' }
-for at, tree in ipairs(KEYS) do
-  local text = ARGV[at + 4]
-  local ok, result = pcall(operations[sub(text, 1, 7)], tree, text)
-  results[at + 2] = ok and result or failure(result)
+for at = 5, #ARGV do
+  local text = ARGV[at]
+  local ok, result = pcall(operations[sub(text, 1, 7)], KEYS[at - 4], text)
+  results[at - 2] = ok and result or failure(result)
 end
 for to, ids in pairs(messages) do
   if to == channel then results[2] = ids else redis.pcall('PUBLISH', to, ids) end

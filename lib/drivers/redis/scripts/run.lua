@@ -1,6 +1,7 @@
 -- The klock script: runs the operations of one turn of one client, in order, in one step.
 --
--- KEYS: the tree of each operation, all in one slot (see shared.lua).
+-- KEYS: the tree of each operation, all in one slot (see shared.lua); on a Cluster one more, at which nothing ever stands:
+--   so a node that has only part of a slot that moves refuses the call as a whole, with TRYAGAIN.
 -- ARGV from 5: for each operation one text, since Redis and client libraries pay for each argument: its name in seven
 --   characters, a blank, and lines: its words, which hold no blank and have one between them, and its l2 ('' for the L1
 --   itself), the last, in which line feeds may be. A word of acquire, its meta, is a line of its own.
@@ -20,10 +21,10 @@ local function failure(problem)
 end
 
 local results = { nowUs, '' }
-for at, tree in ipairs(KEYS) do
-  local text = ARGV[at + 4]
-  local ok, result = pcall(operations[sub(text, 1, 7)], tree, text)
-  results[at + 2] = ok and result or failure(result)
+for at = 5, #ARGV do
+  local text = ARGV[at]
+  local ok, result = pcall(operations[sub(text, 1, 7)], KEYS[at - 4], text)
+  results[at - 2] = ok and result or failure(result)
 end
 
 for to, ids in pairs(messages) do
