@@ -33,9 +33,9 @@ async function useEach(): Promise<void> {
 
 /** The first load of a process meets code that was never run: it warms up longer. */
 function warmedUp(load: SteadyLoad): SteadyLoad {
-  const factor = warm ? 1 : FIRST_WARM_UP;
+  if (warm) return { ...load, warmPairs: 0 };
   warm = true;
-  return { ...load, warmMs: load.warmMs * factor };
+  return { ...load, warmMs: load.warmMs * FIRST_WARM_UP };
 }
 
 /** Takes locks and keeps them as long as this process lives. */

@@ -11,6 +11,8 @@ export interface SteadyLoad {
   readonly keys: KeyPlan;
   readonly inFlight: number;
   readonly warmMs: number;
+  /** Warms up for as many pairs too, {@link MAX_WARM_MS} at most. Default none. */
+  readonly warmPairs?: number;
   readonly ms: number;
 }
 
@@ -20,6 +22,9 @@ const latencies = new Float64Array(MAX_LATENCIES);
 
 /** How many times longer than asked a slow contender is measured. */
 const MAX_STRETCH = 10;
+
+/** A contender that cannot do its warm-up in this time is slow for other reasons than code that is still cold. */
+const MAX_WARM_MS = 5_000;
 
 /** A contender whose every call fails must not spin. */
 const PAUSE_AFTER_ERROR_MS = 5;
@@ -43,7 +48,7 @@ class SteadyRun {
 
   async run(): Promise<Sample> {
     const workers = this.perWorker.map((_, worker) => this.work(worker));
-    await sleep(this.load.warmMs);
+    await this.warmedUp();
     const cpuBefore = cpuMs();
     const startedMs = performance.now();
     this.measuring = true;
@@ -54,6 +59,13 @@ class SteadyRun {
     this.over = true;
     await Promise.all(workers);
     return this.sample(elapsedMs, cpu);
+  }
+
+  private async warmedUp(): Promise<void> {
+    const { warmMs, warmPairs = 0 } = this.load;
+    const startedMs = performance.now();
+    await sleep(warmMs);
+    while (this.pairsInAll < warmPairs && performance.now() - startedMs < MAX_WARM_MS) await sleep(10);
   }
 
   /** Longer than asked where not even one pair for each worker is done by then. */

@@ -6,6 +6,9 @@ import type { SteadyLoad } from '../loads/steady.js';
 
 const PER = 10_000;
 
+/** Until then Node runs most of a contender's code without having compiled it: at 1 in flight a second is not enough. */
+const WARM_PAIRS = 8_000;
+
 /** Loads one process of a contender for a moment. */
 export async function measureSteady(
   bench: Bench,
@@ -15,7 +18,12 @@ export async function measureSteady(
   const { needs } = await loadContender(name);
   const child = await bench.stage.client(name);
   const before = await bench.stage.serverCpuMs(needs);
-  const timed: SteadyLoad = { ...load, warmMs: bench.pick(50, 200), ms: bench.pick(150, 1_000) };
+  const timed: SteadyLoad = {
+    ...load,
+    warmMs: bench.pick(50, 200),
+    warmPairs: bench.pick(0, WARM_PAIRS),
+    ms: bench.pick(150, 1_000),
+  };
   const sample = await child.call<Sample>('steady', timed);
   const after = await bench.stage.serverCpuMs(needs);
   bench.check(name, [sample]);
