@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { build, type Format } from 'esbuild';
 import { temporaryFolder } from './pack.js';
@@ -28,6 +28,54 @@ const imports = Object.entries(ENTRIES).map(([name, from]) => `import { ${name} 
 const requires = Object.entries(ENTRIES).map(([name, from]) => `const { ${name} } = require('${from}');`);
 const ESM = imports.join('\n') + PROGRAM;
 const CJS = requires.join('\n') + PROGRAM;
+
+/** A whole application: it hosts the lock server, is its client as well, and answers HTTP under a lock. */
+const APPLICATION = `
+import 'reflect-metadata';
+import { Controller, Get, Module, Param } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { CurrentLock, KlockModule, Locked, getKlockToken, type Klock, type LockHandle } from 'klock';
+import { LockServer } from 'klock/server';
+
+@Controller()
+class Invoices {
+  @Get('close/:id')
+  @Locked('invoice:{0}')
+  async close(@Param('id') id: string, @CurrentLock() lock?: LockHandle): Promise<string> {
+    return id + ' ' + lock?.held;
+  }
+}
+
+async function main(): Promise<void> {
+  const server = new LockServer({ address: '127.0.0.1:0' });
+  await server.start();
+  @Module({
+    imports: [
+      KlockModule.forRoot({ url: 'klock://' + server.address }),
+      KlockModule.forRoot({ name: 'hosted', server: { address: '127.0.0.1:0', firstStart: true } }),
+    ],
+    controllers: [Invoices],
+  })
+  class App {}
+  const app = await NestFactory.create(App, { logger: false });
+  await app.listen(0, '127.0.0.1');
+  const lock = await app.get<Klock>(getKlockToken('hosted')).acquire('own');
+  const response = await fetch((await app.getUrl()) + '/close/7', { headers: { connection: 'close' } });
+  console.log(lock.held, response.status, await response.text());
+  await app.close();
+  await server.close();
+}
+void main();
+`;
+/** What Nest looks for by itself, and does without. */
+const NOT_INSTALLED = [
+  '@nestjs/microservices',
+  '@nestjs/microservices/*',
+  '@nestjs/websockets',
+  '@nestjs/websockets/*',
+  'class-validator',
+  'class-transformer',
+];
 
 /** A package and all it depends on, from this repository's node_modules. */
 function copyClosure(names: readonly string[], target: string, known = new Set<string>()): void {
@@ -103,6 +151,39 @@ describe('the built package, copied with its production dependencies into a fold
       });
       expect(warnings).toEqual([]);
       expect(await runIn(empty, outfile)).toBe('round trip');
+    },
+    60_000,
+  );
+
+  // A module that is imported here and by import() elsewhere is begun at its first use: a manifest that calls it free of
+  // side effects makes esbuild leave that out.
+  it.each<Format>(['esm', 'cjs'])(
+    '[B-082] is bundled by esbuild with a whole Nest application that hosts a server and is a client (%s)',
+    async (format) => {
+      const sources = temporaryFolder('nest-application');
+      writeFileSync(join(sources, 'main.ts'), APPLICATION);
+      const empty = join(temporaryFolder('bundle'), 'nothing else hier');
+      mkdirSync(empty);
+      const outfile = join(empty, format === 'esm' ? 'main.mjs' : 'main.cjs');
+      await build({
+        entryPoints: [join(sources, 'main.ts')],
+        nodePaths: [join(folder, 'node_modules'), resolve('node_modules')],
+        bundle: true,
+        platform: 'node',
+        format,
+        outfile,
+        keepNames: true,
+        external: NOT_INSTALLED,
+        tsconfigRaw: { compilerOptions: { experimentalDecorators: true } },
+        logLevel: 'silent',
+        banner: {
+          js:
+            format === 'esm'
+              ? "import { createRequire as requireOfNode } from 'node:module'; const require = requireOfNode(import.meta.url);"
+              : '',
+        },
+      });
+      expect(await runIn(empty, outfile)).toBe('true 200 7 true');
     },
     60_000,
   );
