@@ -1,4 +1,5 @@
 import { AlarmQueue } from './alarm-queue.js';
+import type { Clock } from './clock.js';
 import { FakeClock } from './fake-clock.js';
 
 function queue(): {
@@ -50,4 +51,33 @@ it('[I12] a million cancelled alarms leave a queue no larger than its live ones'
   expect(alarms.size).toBe(1);
   expect((alarms as unknown as { heap: unknown[] }).heap.length).toBeLessThan(200);
   live.cancel();
+});
+
+it('keeps the process alive while an alarm is set, and no longer, behind the same timer', async () => {
+  const clock = new FakeClock({ monoMs: 0, wallMs: 0 });
+  const kept: boolean[] = [];
+  const watched: Clock = {
+    monoMs: () => clock.monoMs(),
+    wallMs: () => clock.wallMs(),
+    now: () => clock.now(),
+    after: (delayMs, run, options) => {
+      kept.push(options?.keepAlive === true);
+      const timer = clock.after(delayMs, run);
+      return { cancel: () => timer.cancel(), keepAlive: (on) => void kept.push(on) };
+    },
+  };
+  const alarms = new AlarmQueue(watched, true);
+  const rung: string[] = [];
+  const first = alarms.at(10, () => rung.push('first'));
+  const second = alarms.at(20, () => rung.push('second'));
+  expect(kept).toEqual([true]);
+  first.cancel();
+  expect(kept).toEqual([true]);
+  second.cancel();
+  expect(kept).toEqual([true, false]);
+  alarms.at(30, () => rung.push('third'));
+  expect(kept).toEqual([true, false, true]);
+  await clock.advance(30);
+  expect(rung).toEqual(['third']);
+  expect(clock.timers).toBe(0);
 });
