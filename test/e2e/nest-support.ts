@@ -20,9 +20,9 @@ export async function rejection(promise: Promise<unknown>): Promise<Error & { co
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Polls until it is true; fails the test after two seconds. */
+/** Polls until it is true; fails the test after five seconds. */
 export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 400; turn++) {
+  for (let turn = 0; turn < 1_000; turn++) {
     if (await isTrue()) return;
     await sleep(5);
   }
