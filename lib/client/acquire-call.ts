@@ -17,9 +17,11 @@ import { attemptAcquire, type AttemptOutcome, type Granted } from './session-cal
 import { settleDoubt } from './settle-call.js';
 import type { SessionGrant } from './session-grants.js';
 import { isSession, type SessionSlot } from './session-slot.js';
+import type { TurnGate } from './turn-gate.js';
 
 export interface AcquireHost extends CallTools {
   readonly connectTimeoutMs: number;
+  readonly gate: TurnGate;
   /** The client's close. */
   readonly closing: Hooks;
   /** Whether several servers answer at this address. */
@@ -82,6 +84,8 @@ export class AcquireCall {
 
   /** One session, one attempt. Undefined: once more. */
   private async turn(): Promise<Answer | undefined> {
+    const inTurn = this.host.gate.enter();
+    if (inTurn !== undefined) await inTurn;
     if (this.stopped.fired) return this.giveUp(undefined);
     const { clock } = this.host;
     const reachMs = this.reachMs(clock.monoMs());

@@ -35,6 +35,7 @@ import { checkSessionLease, sessionLeaseFor } from './session-lease.js';
 import type { SessionGrant } from './session-grants.js';
 import { SessionSlot } from './session-slot.js';
 import { SessionWatch } from './session-watch.js';
+import { TurnGate } from './turn-gate.js';
 
 /** What a client has in common with the one that speaks channels. */
 export interface SharedParts {
@@ -57,6 +58,7 @@ export class LockClient {
   private readonly remoteCloses: RemoteCloses;
   private readonly servers = new ServerHistory();
   private readonly closing = new Hooks();
+  private readonly gate = new TurnGate();
   private readonly releases = new WeakMap<DriverGrant, Promise<DefiniteRelease>>();
   private toldUnsupported = false;
   /** Why the server refused the last acquire for now, such as SERVER_RECOVERING; undefined once it granted. */
@@ -93,6 +95,7 @@ export class LockClient {
         random,
         service: this.service,
         connectTimeoutMs: this.options.connectTimeoutMs,
+        gate: this.gate,
         closing: this.closing,
         alternating: () => this.servers.alternating,
         storeSaid: (code) => (this.lastWord = code),
