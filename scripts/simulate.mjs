@@ -27,7 +27,6 @@ async function bundle() {
     target: 'node20',
     format: 'esm',
     packages: 'external',
-    keepNames: true,
     logLevel: 'warning',
   });
   return import(pathToFileURL(outfile).href);

@@ -30,7 +30,7 @@ export const channelMutants: readonly Mutant[] = [
   {
     name: 'an operation that comes twice is done twice, no reconciliation',
     from: 'safety §5 (no idempotence, no reconciliation)',
-    shownBy: ['I7', 'I8'],
+    shownBy: ['I7', 'I8', 'I9'],
     budget: 60,
     adjust: channel,
     install: (patch) => {

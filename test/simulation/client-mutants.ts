@@ -11,7 +11,7 @@ import { LeaseKeeper } from '../../lib/core/lease-keeper.js';
 import { SharedGrant } from '../../lib/drivers/kit/shared-grant.js';
 import { ReleaseAttempts } from '../../lib/session/index.js';
 import { SimClock, type Fault, type Plan } from '../../lib/testing/simulation/index.js';
-import { channel, sixCalls, type Mutant, type Patch } from './mutant.js';
+import { channel, plain, sixCalls, type Mutant, type Patch } from './mutant.js';
 
 const noMargin = (patch: Patch): void => patch(Instance.prototype, 'marginOf', () => 0);
 
@@ -111,7 +111,7 @@ export const clientMutants: readonly Mutant[] = [
     from: 'found by the simulator: the grant of one whose answer was lost stayed as long as its session',
     shownBy: ['I7'],
     budget: 200,
-    adjust: sixCalls,
+    adjust: (plan) => plain(sixCalls(plan)),
     install: (patch) => {
       let tombstones = 0;
       patch(LockService.prototype, 'acquire', (acquire, [link, session, command, timeoutMs]) => {

@@ -51,3 +51,12 @@ export async function withMutant<T>(mutant: Mutant, work: () => Promise<T>): Pro
 
 export const sixCalls = (plan: Plan): Plan => ({ ...plan, store: { ...plan.store, sixCalls: true } });
 export const channel = (plan: Plan): Plan => ({ ...plan, store: { ...plan.store, sixCalls: false } });
+
+/** Tasks take, hold and give back, and nothing beyond that. */
+export const plain = (plan: Plan): Plan => ({
+  ...plan,
+  tasks: plan.tasks.map(({ id, client, atMs, key, waitMs, ttlMs, holdMs, writes, abortMs }) => ({
+    ...{ id, client, atMs, key, waitMs, ttlMs, holdMs, writes },
+    ...(abortMs !== undefined && { abortMs }),
+  })),
+});

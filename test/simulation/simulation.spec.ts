@@ -1,4 +1,11 @@
-import { planFor, runPlan, shrink, simulate, type Fault } from '../../lib/testing/simulation/index.js';
+import {
+  planFor,
+  runPlan,
+  shrink,
+  simulate,
+  type Fault,
+  type Plan,
+} from '../../lib/testing/simulation/index.js';
 import { scaled, scaleNote } from '../support/scale.js';
 import { klockSystem } from './klock-system.js';
 import { mutants, withMutant, type Mutant } from './mutants.js';
@@ -46,4 +53,13 @@ it('clocks that differ by more than the margin allows are shown to break it, and
     simulate({ system: klockSystem, from, seeds: 150, drift, suspends: 0 });
   expect((await run(0.2, 1)).failed?.finding?.invariant).toMatch(/^I(1|9|10)$/);
   expect((await run(0.03, 1)).failed?.finding).toBeUndefined();
+}, 120_000);
+
+it('[I7] [I12] callers that take two trees in whatever order wait crosswise, and each wait ends by its own bound', async () => {
+  const crosswise = (plan: Plan): Plan => ({
+    ...plan,
+    tasks: plan.tasks.map((task) => ({ ...task, also: [task.key[0] === 't1' ? 't2' : 't1', 'a'] })),
+  });
+  const { failed } = await simulate({ system: klockSystem, from: 1, seeds: 60, adjust: crosswise });
+  expect(failed?.finding).toBeUndefined();
 }, 120_000);

@@ -1,14 +1,15 @@
 import type { LockKey } from '../../lib/core/index.js';
 import { AgedMemory } from '../../lib/engine/aged-memory.js';
+import { DeadlineHeap } from '../../lib/engine/deadline-heap.js';
 import { EngineState } from '../../lib/engine/engine-state.js';
 import { Engine, type EngineCommand, type Refusal } from '../../lib/engine/index.js';
 import { LockTable } from '../../lib/engine/lock-table.js';
-import { SessionBook } from '../../lib/engine/session-book.js';
+import { Session } from '../../lib/engine/session.js';
 import { EngineHost } from '../../lib/server/engine-host.js';
 import { RestartGuard } from '../../lib/server/restart-guard.js';
 import type { Fault, Plan } from '../../lib/testing/simulation/index.js';
 import { KlockSystem } from './klock-system.js';
-import { sixCalls, type Mutant, type Patch } from './mutant.js';
+import { plain, sixCalls, type Mutant, type Patch } from './mutant.js';
 
 /** Tells the engine another request id for each copy: what comes twice is done twice. */
 function noIdempotence(patch: Patch): void {
@@ -54,18 +55,9 @@ function barging(patch: Patch): void {
 
 /** Counts 60 % of a lease as all of it. */
 function earlyEnd(patch: Patch): void {
-  for (const name of ['open', 'renew']) {
-    patch<{ leases: { set(session: unknown, dueMs: number): void } }>(
-      SessionBook.prototype,
-      name,
-      (original, args, { leases }) => {
-        const session = original(...args) ?? args[0];
-        const nowMs = args.filter((arg) => typeof arg === 'number').at(-1) ?? 0;
-        leases.set(session, nowMs + (session as { leaseMs: number }).leaseMs * 0.6);
-        return session;
-      },
-    );
-  }
+  patch(DeadlineHeap.prototype, 'set', (set, [what, dueMs]) =>
+    set(what, (dueMs as number) - (what instanceof Session ? 0.4 * what.leaseMs : 0)),
+  );
 }
 
 /** Servers that end in order while clients cannot be told, and are back at once. */
@@ -98,6 +90,7 @@ export const storeMutants: readonly Mutant[] = [
     from: 'safety §5; WK-03',
     shownBy: ['I1'],
     budget: 100,
+    adjust: plain,
     install: (patch) =>
       patch<{ quarantineUntilMs: number }>(RestartGuard.prototype, 'guard', (guard, args, self) => {
         self.quarantineUntilMs = 0;

@@ -6,16 +6,16 @@ import type { SimNode } from './sim-node.js';
 /** What one client holds by its own account. */
 export class Belief {
   endedAtMs = Infinity;
+  readonly key: LockKey;
 
+  /** @param lock the handle that it is believed by; another of the same grant may take its place. */
   constructor(
     readonly node: SimNode,
-    readonly lock: LockHandle,
+    public lock: LockHandle,
     readonly calledAtMs: number,
     readonly grantedAtMs: number,
-  ) {}
-
-  get key(): LockKey {
-    return this.lock.key;
+  ) {
+    this.key = lock.key;
   }
 
   get name(): string {

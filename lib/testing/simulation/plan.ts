@@ -2,9 +2,10 @@ import type { LockKey } from '../../core/index.js';
 import type { Noise } from './network.js';
 import { SeededRandom } from './seeded-random.js';
 import type { ClockShape } from './sim-clock.js';
+import { burstsFor, extrasFor, type TaskExtras } from './task-extras.js';
 
 /** One acquire, what is done while it is held, and its release. */
-export interface Task {
+export interface Task extends TaskExtras {
   readonly id: number;
   readonly client: number;
   readonly atMs: number;
@@ -103,6 +104,8 @@ export function planFor(seed: number, options: PlanOptions = {}): Plan {
   const calmFromMs = durationMs * CALM;
   const clients = Array.from({ length: random.whole(2, 4) }, () => drawClient(random, drift));
   const tasks = clients.flatMap((_, client) => drawTasks(random, client, ttlMs, durationMs * LAST_TASK));
+  const bursts = burstsFor(seed, clients.length, durationMs * LAST_TASK);
+  const extras = extrasFor(seed);
   return {
     seed,
     durationMs,
@@ -112,7 +115,9 @@ export function planFor(seed: number, options: PlanOptions = {}): Plan {
     store: drawStore(random, drift),
     clients,
     faults: drawFaults(random, clients.length, ttlMs, calmFromMs, suspends),
-    tasks: tasks.sort((a, b) => a.atMs - b.atMs).map((task, id) => ({ ...task, id })),
+    tasks: [...tasks, ...bursts.map((burst) => ({ ...burst, waitMs: 2 * ttlMs, ttlMs, writes: 0 }))]
+      .sort((a, b) => a.atMs - b.atMs)
+      .map((task, id) => ({ ...task, ...extras(task), id })),
   };
 }
 

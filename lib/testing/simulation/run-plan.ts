@@ -1,5 +1,5 @@
 import type { EngineCommand, Outcome } from '../../engine/index.js';
-import { formatKey, settle, type LockHandle } from '../../core/index.js';
+import { formatKey, settle, type LockKey } from '../../core/index.js';
 import { checkHistory, HistoryRecorder } from '../history/index.js';
 import { BeliefLedger } from './belief-ledger.js';
 import type { Finding, Invariant } from './finding.js';
@@ -96,7 +96,7 @@ class Run {
       resourceNode: trueTime,
       report,
       note: (line) => this.note(line),
-      wrote: (lock, accepted) => this.wrote(lock, accepted),
+      wrote: (key, fence, accepted) => this.wrote(key, fence, accepted),
     };
   }
 
@@ -263,7 +263,7 @@ class Run {
     if (violation !== undefined) this.report(violation.invariant, violation.message);
   }
 
-  private wrote({ key, fence }: LockHandle, accepted: boolean): void {
+  private wrote(key: LockKey, fence: bigint, accepted: boolean): void {
     this.asked++;
     if (accepted) this.history.write({ key, fence, atMs: this.timeline.nowMs });
   }

@@ -17,6 +17,12 @@ const STALL_MS = 1_500;
 /** A process that was stopped in such a moment looks again first. */
 const STALL_DECISIONS = 5;
 
+/** A key that stays taken although its grant is over (`atLeastMs`). */
+interface Kept {
+  readonly grant: Grant;
+  readonly untilMs: number;
+}
+
 interface Waiter {
   readonly id: string;
   readonly sessionId: string;
@@ -36,6 +42,7 @@ interface Waiter {
  */
 export class StoreWatch {
   private readonly grants = new Map<string, Grant>();
+  private readonly kept = new Set<Kept>();
   private readonly sessions = new Set<string>();
   private readonly tokens = new Map<string, string>();
   private readonly waiters = new Map<string, Waiter>();
@@ -59,6 +66,7 @@ export class StoreWatch {
   /** The store's process is gone, and everything but the fences with it. */
   newLife(): void {
     this.grants.clear();
+    this.kept.clear();
     this.sessions.clear();
     this.tokens.clear();
     this.waiters.clear();
@@ -77,12 +85,13 @@ export class StoreWatch {
     if (command.type === 'open-session' && answer?.type === 'session') this.sessions.add(command.sessionId);
     if (command.type === 'acquire') this.answered(command.callId, answer as AcquireAnswer);
     if (this.waiters.size > 0) this.lookForStalls();
+    else this.stalls.clear();
   }
 
   /** Releases, cancels and detached calls take effect before what they lead to. */
   private seeEnd(command: EngineCommand, answer: Outcome['answer']): void {
     if (command.type === 'release' && answer?.type === 'released')
-      this.released(command.token, command.sessionId);
+      this.released(command.token, command.sessionId, command.keepMs);
     if (command.type === 'detach-call') this.detached(command.callId, command.keepMs ?? DETACHED_KEEP_MS);
     if (command.type !== 'cancel-request') return;
     const id = idOf(command.sessionId, command.requestId);
@@ -90,13 +99,23 @@ export class StoreWatch {
     if (answer?.type === 'was-granted-now-released') this.over(this.tokens.get(id) ?? '', 'I9');
   }
 
-  private released(token: string, sessionId: string): void {
+  private released(token: string, sessionId: string, keepMs = 0): void {
     const grant = this.grants.get(token);
     // A repeat of a release that is remembered.
     if (grant === undefined) return;
     if (grant.sessionId !== sessionId)
       this.report('I9', `session ${sessionId} released the grant of another, ${text(grant)}`);
     this.over(token, 'I9');
+    if (keepMs > 0) this.kept.add({ grant, untilMs: this.nowMs + keepMs });
+  }
+
+  /** Whatever keeps others from this key now. */
+  private *inTheWayOf(key: LockKey): Generator<Grant> {
+    for (const grant of this.grants.values()) if (keysConflict(grant.key, key)) yield grant;
+    for (const each of this.kept) {
+      if (each.untilMs <= this.nowMs) this.kept.delete(each);
+      else if (keysConflict(each.grant.key, key)) yield each.grant;
+    }
   }
 
   private answered(callId: number, answer: AcquireAnswer): void {
@@ -154,9 +173,8 @@ export class StoreWatch {
     if (before !== undefined) this.report('I8', `${id} was granted twice: ${text(grant)}`);
     if (!this.sessions.has(sessionId))
       this.report('I6', `${text(grant)} was granted to a session that is over`);
-    for (const other of this.grants.values())
-      if (keysConflict(other.key, grant.key))
-        this.report('I2', `${text(grant)} was granted while ${text(other)} stood`);
+    for (const other of this.inTheWayOf(grant.key))
+      this.report('I2', `${text(grant)} was granted while ${text(other)} stood`);
     this.checkFence(grant);
     this.checkOrder(id, grant);
     this.waiters.delete(id);
@@ -202,8 +220,7 @@ export class StoreWatch {
   }
 
   private lookForStall(l1: string, waiter: Waiter): void {
-    for (const grant of this.grants.values()) {
-      if (!keysConflict(grant.key, waiter.key)) continue;
+    if (this.inTheWayOf(waiter.key).next().done !== true) {
       this.stalls.delete(l1);
       return;
     }
