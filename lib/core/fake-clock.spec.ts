@@ -5,7 +5,9 @@ describe('the fake clock', () => {
     const clock = new FakeClock();
     const startedAt = clock.monoMs();
     let nested: Promise<void> | undefined;
-    clock.after(10, () => (nested = clock.advance(900)));
+    clock.after(10, () => {
+      nested = clock.advance(900);
+    });
     await clock.advance(20);
     await nested;
     expect(clock.monoMs() - startedAt).toBe(910);
