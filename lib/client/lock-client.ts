@@ -58,7 +58,7 @@ export class LockClient {
   private readonly remoteCloses: RemoteCloses;
   private readonly servers = new ServerHistory();
   private readonly closing = new Hooks();
-  private readonly gate = new TurnGate();
+  private readonly gate: TurnGate;
   private readonly releases = new WeakMap<DriverGrant, Promise<DefiniteRelease>>();
   private toldUnsupported = false;
   /** Why the server refused the last acquire for now, such as SERVER_RECOVERING; undefined once it granted. */
@@ -71,6 +71,7 @@ export class LockClient {
   ) {
     const { clock, random, settings } = host;
     checkSessionLease(this.options, this.host.settings.ttlMs);
+    this.gate = new TurnGate(clock);
     this.ladder = leaseLadder(settings.ttlMs);
     this.background = new Background((cause) =>
       host.warn('INTERNAL', 'a background task of the client failed', cause),

@@ -1,3 +1,5 @@
+import type { Clock } from '../core/index.js';
+
 /** Acquires begun in one turn of the event loop: a few milliseconds of work, so that answers are read in between. */
 export const BEGUN_PER_TURN = 32;
 
@@ -12,6 +14,8 @@ export class TurnGate {
   /** Index of the first who waits. */
   private head = 0;
 
+  constructor(private readonly clock: Clock) {}
+
   /** Undefined: at once. Otherwise resolves in the turn of whoever asks. */
   enter(): Promise<void> | undefined {
     this.nextTurn();
@@ -25,9 +29,8 @@ export class TurnGate {
   private nextTurn(): void {
     if (this.turning) return;
     this.turning = true;
-    // A turn of the loop, not a time: what was received is read before it, and no clock has to move.
-    // eslint-disable-next-line no-restricted-globals
-    setImmediate(() => this.turn());
+    // No time to wait for, only a turn: what was received is read before it.
+    this.clock.after(0, () => this.turn(), { keepAlive: true });
   }
 
   private turn(): void {

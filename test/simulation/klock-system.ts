@@ -5,7 +5,6 @@ import type { EngineStats } from '../../lib/engine/index.js';
 import { Connection } from '../../lib/client/connection.js';
 import type { Target } from '../../lib/client/client-options.js';
 import type { Link } from '../../lib/client/link.js';
-import { TurnGate } from '../../lib/client/turn-gate.js';
 import { memoryFenceStore } from '../../lib/fencing/index.js';
 import { RestartGuard } from '../../lib/server/restart-guard.js';
 import { StateDirectory, type StateDirectoryOptions } from '../../lib/server/state/state-directory.js';
@@ -44,8 +43,6 @@ function takeOver(): void {
     const dial = dialers.get(this.clock);
     this.link = dial?.(++this.linksMade, this.settings.targets[0], this as unknown as Connection);
   };
-  // Turns of the real loop do not pass while virtual time does; what the gate spares is work, and that takes no time here.
-  TurnGate.prototype.enter = () => undefined;
   StateDirectory.open = (options: StateDirectoryOptions) =>
     Promise.resolve((disks.get(options.directory) as SimDisk).open(options));
   // eslint-disable-next-line @typescript-eslint/unbound-method -- called on its own object below
