@@ -11,6 +11,16 @@ export const MIN_GRACE_MS = 1_000;
 /** No copy of an acquire is sent later than this after the first; a guard outlives it twice over (design D4). */
 export const MAX_COPY_AGE_MS = 30_000;
 
+/** One round of trying to give something back, after which it is asked whether there still is something to give back. */
+export const ROUND_MS = 2_000;
+
+/** Calls of one client under way that give locks back. */
+export const RELEASE_LANES = 4;
+/** Releases in one call: half of what etcd takes in a transaction by default. */
+export const RELEASES_A_CALL = 64;
+/** A release waits no longer than this for others to be answered. */
+export const RELEASE_WAITS_MS = 50;
+
 /** Life of the lease that guards are put on, and for how long one lease is used: each guard lives for 60 s or more. */
 export const GUARD_LEASE_S = 90n;
 export const GUARD_ROTATION_MS = 30_000;

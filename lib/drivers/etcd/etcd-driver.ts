@@ -37,6 +37,7 @@ import { KeySpace } from './key-space.js';
 import { LeaseRenewals } from './lease-renewals.js';
 import { OwnReleases } from './own-releases.js';
 import { QueuePlace } from './queue-place.js';
+import { ReleaseLanes } from './release-lanes.js';
 import { SessionBook } from './session-book.js';
 import { StoreCalls } from './store-calls.js';
 import { StoreHealth } from './store-health.js';
@@ -195,6 +196,7 @@ export class EtcdDriver implements LockDriver {
     const keys = new KeySpace(prefix);
     const watches = new WatchStream(clock, random, calls);
     const renewals = new LeaseRenewals(clock, calls, keys);
+    const transactions = new Transactions(keys);
     const store = {
       host,
       clock,
@@ -202,7 +204,8 @@ export class EtcdDriver implements LockDriver {
       calls,
       keys,
       watches,
-      transactions: new Transactions(keys),
+      transactions,
+      releases: new ReleaseLanes(clock, calls, transactions),
       sessions: new SessionBook(host, calls, graceMs(callTimeoutMs)),
       guards: new GuardLeases(clock, calls),
     };

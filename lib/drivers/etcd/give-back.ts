@@ -1,4 +1,5 @@
 import type { DefiniteRelease } from '../../core/index.js';
+import { ROUND_MS } from './bounds.js';
 import { StoreRefusal } from './call-failure.js';
 import { leaseName, writeEntry } from './entry.js';
 import type { EtcdGrant } from './etcd-session.js';
@@ -6,9 +7,6 @@ import { METHODS } from './methods.js';
 import type { Store } from './store.js';
 import { withGuard } from './take-back.js';
 import type { GuardPut } from './transactions.js';
-
-/** One round of trying, after which it is asked whether the lease is still there. */
-const ROUND_MS = 2_000;
 
 /** Gives a grant back, asking again until the store has answered or the lease is over. Never rejects. */
 export async function giveBack(
@@ -43,7 +41,9 @@ class Release {
   private async attempt(): Promise<DefiniteRelease> {
     if (this.keepMs !== undefined && this.keepMs > 0) return await this.keep(this.keepMs);
     const { grant, store } = this;
-    const freed = await this.send((guard) => store.transactions.release(grant.seat, grant.revision, guard));
+    const freed = grant.doubled
+      ? await this.send((guard) => store.transactions.release(grant.seat, grant.revision, guard))
+      : await store.releases.release(grant, () => void this.copies++);
     return freed ? 'released' : await this.absent();
   }
 

@@ -2,6 +2,7 @@ import type { Clock, DriverHost, Random } from '../../core/index.js';
 import { GRACE_CALLS, MIN_GRACE_MS } from './bounds.js';
 import type { GuardLeases } from './guard-leases.js';
 import type { KeySpace } from './key-space.js';
+import type { ReleaseLanes } from './release-lanes.js';
 import type { SessionBook } from './session-book.js';
 import type { StoreCalls } from './store-calls.js';
 import type { Transactions } from './transactions.js';
@@ -15,6 +16,7 @@ export interface Store {
   readonly calls: StoreCalls;
   readonly keys: KeySpace;
   readonly transactions: Transactions;
+  readonly releases: ReleaseLanes;
   readonly sessions: SessionBook;
   readonly guards: GuardLeases;
   readonly watches: KeyWatches;

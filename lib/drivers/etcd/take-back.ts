@@ -1,11 +1,9 @@
+import { ROUND_MS } from './bounds.js';
 import { METHODS } from './methods.js';
 import { StoreRefusal } from './call-failure.js';
 import type { EtcdSession } from './etcd-session.js';
 import type { Store } from './store.js';
 import type { GuardPut, Seat } from './transactions.js';
-
-/** One round of trying, after which it is asked whether there still is something to take back. */
-const ROUND_MS = 2_000;
 
 /**
  * Takes a request back whatever became of it, asking again until the store has answered or the lease it rests on is

@@ -168,6 +168,11 @@ export class Transactions {
     return { compare: [unchanged(name, grantRevision)], success: this.removal(seat, guard) };
   }
 
+  /** Requests that do not touch each other's keys, each decided by itself, in one round. */
+  together(requests: readonly TxnRequest[]): TxnRequest {
+    return { success: requests.map((request) => ({ request_txn: request })) };
+  }
+
   /** Gives a grant back, but leaves the key taken under a lease of its own: the place in front of the queue stays. */
   keep(seat: Seat, grantRevision: bigint, kept: Buffer, guard: GuardPut | undefined): TxnRequest {
     const { name } = seat;
