@@ -397,6 +397,9 @@ describe('replicas', () => {
   }, 20_000);
 });
 
+/** What Redis answers about the life of a key that is not there. */
+const GONE = -2;
+
 describe('[B-048] fence counters', () => {
   it(`of keys used once are gone a minute later, and fences still never go back${scaleNote(250)}`, async () => {
     const own = await RedisBed.start();
@@ -419,6 +422,8 @@ describe('[B-048] fence counters', () => {
       }
       for (const name of (await own.admin.keys('*')).slice(0, 2_000)) {
         const pttl = await own.admin.pttl(name);
+        // Of a million, the first go while the last are asked for.
+        if (pttl === GONE) continue;
         expect(pttl).toBeGreaterThan(0);
         expect(pttl).toBeLessThanOrEqual(60_000);
       }
