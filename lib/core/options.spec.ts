@@ -99,6 +99,16 @@ describe('optionsFromEnv', () => {
     expect(optionsFromEnv({ KLOCK_DRIVER: 'memory' })).toEqual({ driver: 'memory' });
   });
 
+  it('[D-08] laid over what an application read from its files, the environment wins and the rest stays', () => {
+    const fromFile = { url: 'klock://a:1', ttlMs: 8_000, waitMs: 300 };
+    const env = { KLOCK_URL: 'klock://b:2', KLOCK_TTL_MS: '5000' };
+    expect({ ...fromFile, ...optionsFromEnv(env) }).toEqual({
+      url: ['klock://b:2'],
+      ttlMs: 5_000,
+      waitMs: 300,
+    });
+  });
+
   it('[WK-43] lists everything that is wrong instead of falling back to defaults', () => {
     const attempt = (): unknown =>
       optionsFromEnv({ KLOCK_TTL_MS: '5s', KLOCK_RENEW: 'yes', KLOCK_NAMESPACE: '' });

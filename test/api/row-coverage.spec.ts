@@ -43,6 +43,15 @@ it('every row K-001 to K-204 stands in the title of a test, or in rows.md as ope
   expect(rows.filter((row) => !ids.has(row) && !open.has(row))).toEqual([]);
 });
 
+it.each([
+  ['L', 81],
+  ['D', 65],
+  ['H', 28],
+])('every row of %s-01 and on, %i of them, stands in the title of a test', (letter, count) => {
+  const rows = Array.from({ length: count }, (_, index) => `${letter}-${String(index + 1).padStart(2, '0')}`);
+  expect(rows.filter((row) => !ids.has(row))).toEqual([]);
+});
+
 const CASES =
   '001 002 003 005 009 011 012 013 014 015 017 018 019 020 022 025 027 028 029 031 032 034 035 061 063 064 066 068 069 071 073 074 077 078 079 082 083';
 

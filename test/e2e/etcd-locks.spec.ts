@@ -265,10 +265,11 @@ describe('a lock on etcd', () => {
     expect(await rig.entries(key)).toEqual([]);
   });
 
-  it('[D-28] a release is no loss: done says released, the signal stays quiet', async () => {
+  it('[D-28] [D-30] a release is no loss: done says released, the signal stays quiet; whoever asks later hears that it is not held', async () => {
     const lock = await rig.client().acquire(rig.key());
     await lock.release();
     expect([(await lock.done).end, lock.signal.aborted]).toEqual(['released', false]);
+    expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_NOT_HELD' }) as Error);
   });
 
   it('[H-18] [H-19] [H-20] [H-22] withLock runs only with the lock, releases after result, error and abort, and does not run when busy', async () => {

@@ -434,7 +434,7 @@ describe('loss and closing', () => {
     expect(other.held).toBe(true);
   });
 
-  it('[L-47] [D-28] a release is no loss: no event, no aborted signal', async () => {
+  it('[L-47] [D-28] [D-30] a release is no loss: no event, no aborted signal; whoever asks later hears that it is not held', async () => {
     const klock = await bed.open({ ttlMs: TTL });
     const lost = losses(klock);
     const lock = await klock.acquire(bed.key());
@@ -443,6 +443,7 @@ describe('loss and closing', () => {
     await pause(TTL);
     expect(signal.aborted).toBe(false);
     expect(await lock.done).toMatchObject({ end: 'released' });
+    expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_NOT_HELD' }) as Error);
     expect(lost).toEqual([]);
   });
 
