@@ -16,7 +16,7 @@ function filesBelow(folder: string): string[] {
 function idsInTitles(): Set<string> {
   const titles = ['lib', 'test', 'sample-app']
     .flatMap((folder) => filesBelow(join(root, folder)))
-    .filter((path) => /\.spec\.ts$|-cases\.ts$|\.scenario$/.test(path));
+    .filter((path) => /\.spec\.ts$|-cases\.ts$|-contract\.ts$|\.scenario$/.test(path));
   const ids = new Set<string>();
   for (const path of titles) {
     for (const [, id] of readFileSync(path, 'utf8').matchAll(/\[([A-Z]{1,2}-?\d{1,3})\]/g))
