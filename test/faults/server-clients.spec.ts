@@ -88,7 +88,7 @@ describe('clients that vanish', () => {
       await Promise.all([holder.closeSession(a), live.closeSession(b)]);
     }
     expect(server.uncaught).toEqual([]);
-  }, 60_000);
+  }, 300_000);
 
   it('[B-029] waiters whose process had ended when the lock was freed are passed over within a second', async () => {
     const server = await startProcess();
