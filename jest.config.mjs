@@ -12,9 +12,10 @@ const swc = {
 
 /**
  * Tests that assert less than 500 ms, or drive many processes: one at a time, with nothing beside them. Those that wait for
- * real stores, or for thousands of grants, have bounds of seconds and stand beside others.
+ * real stores, real applications or thousands of grants have bounds of seconds and stand beside others.
  */
-const PATIENT = '(?:(?:redis-(?!waiters)|etcd-(?!members)|fencing-|transactions-|history-))';
+const PATIENT =
+  '(?:redis-(?!waiters)|etcd-(?!members)|fencing-|transactions-|history-|nest-|channel-(?!contention|cuts))';
 const inBand = ['\\.timing\\.spec\\.ts$', `/test/(?:faults|e2e)/(?!${PATIENT})`];
 const never = ['/node_modules/', '/dist/', '/test/api/compat/'];
 
