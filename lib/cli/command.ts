@@ -17,8 +17,3 @@ export interface Command {
   /** @returns the exit code. @throws UsageError, InvalidOptionError for what it cannot be run with. */
   run(words: readonly string[], terminal: Terminal): Promise<number>;
 }
-
-/** Resolves after `ms`; the process stays alive for it. */
-export function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve, { keepAlive: true }));
-}

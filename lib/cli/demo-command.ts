@@ -1,5 +1,5 @@
-import { isLockError } from '../core/index.js';
-import { pause, type Command, type Terminal } from './command.js';
+import { pause, isLockError } from '../core/index.js';
+import type { Command, Terminal } from './command.js';
 import { basic, contention, localExpiry, reacquire, wrongToken, type Scenario } from './demo-scenarios.js';
 import { DemoStage, NotShown } from './demo-stage.js';
 import { choice, parseFlags } from './flags.js';

@@ -1,5 +1,5 @@
-import { isLockError, type Klock, type LockHandle } from '../core/index.js';
-import { pause, type Terminal } from './command.js';
+import { pause, isLockError, type Klock, type LockHandle } from '../core/index.js';
+import type { Terminal } from './command.js';
 import { show, type DemoStage } from './demo-stage.js';
 
 /** One of the scenarios: shows something on a live server. @returns what was seen. @throws NotShown */

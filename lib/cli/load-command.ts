@@ -1,5 +1,5 @@
-import { createKlock, isLockError, type Klock } from '../core/index.js';
-import { pause, type Command, type Terminal } from './command.js';
+import { pause, createKlock, isLockError, type Klock } from '../core/index.js';
+import type { Command, Terminal } from './command.js';
 import { count, duration, parseFlags, text, type ValuesOf } from './flags.js';
 import { LoadTally } from './load-tally.js';
 import { driverFor, SERVER_FLAGS } from './server-flags.js';

@@ -1,4 +1,5 @@
 import {
+  pause,
   abortedError,
   BackendStateError,
   ClosedError,
@@ -11,7 +12,6 @@ import {
 import { AcquireAttempts, errorOfOutcome, verdictOf, type NoAnswer, type Verdict } from '../session/index.js';
 import { Hooks } from './hooks.js';
 import type { LiveSession } from './live-session.js';
-import { pause } from './pause.js';
 import { releaseToken, type CallTools } from './release-call.js';
 import { attemptAcquire, type AttemptOutcome, type Granted } from './session-calls.js';
 import { settleDoubt } from './settle-call.js';

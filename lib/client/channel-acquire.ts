@@ -1,4 +1,5 @@
 import {
+  pause,
   abortedError,
   BackendStateError,
   ClosedError,
@@ -18,7 +19,6 @@ import { ChannelGrant } from './channel-grant.js';
 import { nobody, type BoundedAsker } from './channel-asker.js';
 import type { ChannelSession } from './channel-session.js';
 import type { LiveSession } from './live-session.js';
-import { pause } from './pause.js';
 import type { Hooks } from './hooks.js';
 import { isSession, type SessionSlot } from './session-slot.js';
 

@@ -1,6 +1,6 @@
-import { setMaxListeners } from 'node:events';
 import { Metadata } from '@grpc/grpc-js';
 import {
+  pause,
   BackendStateError,
   ClosedError,
   InvalidOptionError,
@@ -39,7 +39,6 @@ import { Hooks } from './hooks.js';
 import type { LiveSession } from './live-session.js';
 import { LockClient } from './lock-client.js';
 import { LockService } from './lock-service.js';
-import { pause } from './pause.js';
 import { RemoteCloses } from './remote-close.js';
 import { isSession, SessionSlot } from './session-slot.js';
 import type { StoreClient } from './store-client.js';
@@ -81,7 +80,6 @@ export class ChannelClient implements StoreClient {
   ) {
     const { clock, random, settings } = host;
     checkSessionLease(this.options, this.host.settings.ttlMs);
-    setMaxListeners(0, this.waitsEnd.signal);
     this.ladder = leaseLadder(settings.ttlMs);
     this.background = new Background((cause) =>
       host.warn('INTERNAL', 'a background task of the client failed', cause),

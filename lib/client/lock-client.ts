@@ -1,5 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import {
+  pause,
   ClosedError,
   leaseLadder,
   rungFor,
@@ -28,7 +29,6 @@ import { Connection } from './connection.js';
 import { Hooks } from './hooks.js';
 import type { LiveSession } from './live-session.js';
 import { LockService } from './lock-service.js';
-import { pause } from './pause.js';
 import { releaseToken } from './release-call.js';
 import { RemoteCloses } from './remote-close.js';
 import { checkSessionLease, sessionLeaseFor } from './session-lease.js';

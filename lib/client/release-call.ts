@@ -1,8 +1,7 @@
-import type { Clock, DefiniteRelease, Random } from '../core/index.js';
+import { pause, type Clock, type DefiniteRelease, type Random } from '../core/index.js';
 import { ReleaseAttempts, verdictOf } from '../session/index.js';
 import type { LiveSession } from './live-session.js';
 import type { LockService } from './lock-service.js';
-import { pause } from './pause.js';
 import type { SessionSlot } from './session-slot.js';
 
 /** One release call takes at most this long; the next one carries the same id. */

@@ -1,7 +1,6 @@
-import type { Clock, Random } from '../core/index.js';
+import { pause, type Clock, type Random } from '../core/index.js';
 import { backoffMs, mayReleaseAgain, RETRY_BACKOFF, verdictOf } from '../session/index.js';
 import type { LockService, SessionRef } from './lock-service.js';
-import { pause } from './pause.js';
 
 /** What one farewell may take, whatever its caller's patience (WK-28). */
 const CLOSE_BUDGET_MS = 2_000;

@@ -1,4 +1,4 @@
-import type { DriverHost, KeptLease } from '../core/index.js';
+import { pause, type DriverHost, type KeptLease } from '../core/index.js';
 import { durationFromWire, PROTOCOL_VERSION, type SessionResponse } from '../rpc/index.js';
 import {
   endByRefusal,
@@ -16,7 +16,6 @@ import {
 } from '../session/index.js';
 import { LiveSession } from './live-session.js';
 import type { LockService } from './lock-service.js';
-import { pause } from './pause.js';
 
 export interface SlotHost {
   readonly driverHost: DriverHost;

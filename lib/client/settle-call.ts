@@ -1,4 +1,4 @@
-import { msUntil, type LockKey } from '../core/index.js';
+import { pause, msUntil, type LockKey } from '../core/index.js';
 import {
   ANSWER_GRACE_MS,
   backoffMs,
@@ -9,7 +9,6 @@ import {
   type Doubts,
 } from '../session/index.js';
 import type { LiveSession } from './live-session.js';
-import { pause } from './pause.js';
 import { releaseToken, type CallTools } from './release-call.js';
 import { attemptAcquire, type AttemptOutcome } from './session-calls.js';
 import type { SessionSlot } from './session-slot.js';

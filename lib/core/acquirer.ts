@@ -8,6 +8,7 @@ import type { Instance } from './instance.js';
 import type { Lease } from './lease.js';
 import type { DriverBusy, DriverGrant } from './lock-driver.js';
 import { formatKey, type LockKey } from './lock-key.js';
+import { pause } from './pause.js';
 
 /** Longest pause before a request that met two used-up ids in a row is made again. */
 const CONFLICT_PAUSE_MS = 100;
@@ -69,7 +70,7 @@ export class Acquirer {
         // One is chance; a store that goes on so must not be asked as fast as it can answer.
         if (conflicts > 1) {
           this.refuseIfOver(ask);
-          await this.pause(ask);
+          await this.pauseBetween(ask);
         }
         const now = clock.now();
         // The grant of this id ended before its answer arrived: asked again under a new id while the wait lasts.
@@ -86,17 +87,12 @@ export class Acquirer {
   }
 
   /** Ends early when the caller or the instance gives up, which the next look then tells. */
-  private pause({ terms }: Acquisition): Promise<void> {
+  private pauseBetween({ terms }: Acquisition): Promise<void> {
     const { clock, random, closingSignal } = this.instance;
-    return new Promise((resolve) => {
-      const timer = clock.after(CONFLICT_PAUSE_MS * (0.5 + random.fraction() / 2), () => end(), {
-        keepAlive: true,
-      });
-      const listening = [terms.signal, closingSignal].map((signal) => onAbort(signal, () => end()));
-      const end = (): void => {
-        timer.cancel();
+    return pause(clock, CONFLICT_PAUSE_MS * (0.5 + random.fraction() / 2), (wake) => {
+      const listening = [terms.signal, closingSignal].map((signal) => onAbort(signal, wake));
+      return () => {
         for (const listener of listening) listener[Symbol.dispose]();
-        resolve();
       };
     });
   }

@@ -20,6 +20,7 @@ export { LOSS_CODES } from './loss-codes.js';
 export * from './metrics.js';
 export * from './options.js';
 export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
+export { pause } from './pause.js';
 export * from './quote.js';
 export * from './random.js';
 export * from './section.js';

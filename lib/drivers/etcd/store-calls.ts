@@ -1,4 +1,4 @@
-import type { Clock, Instant, Random } from '../../core/index.js';
+import { pause, type Clock, type Instant, type Random } from '../../core/index.js';
 import { MAX_COPY_AGE_MS, MAX_PAUSE_MS, MIN_PAUSE_MS } from './bounds.js';
 import { StoreRefusal, Unanswered, failureKind } from './call-failure.js';
 import { Login } from './login.js';
@@ -132,6 +132,6 @@ export class StoreCalls {
     const { clock, random } = this.host;
     const upToMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(round, 10));
     const pauseMs = Math.min(upToMs * (0.5 + random.fraction() / 2), Math.max(0, endMs - clock.monoMs()));
-    return new Promise((resolve) => clock.after(pauseMs, resolve, { keepAlive: true }));
+    return pause(clock, pauseMs);
   }
 }

@@ -1,6 +1,6 @@
 import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BackendStateError, type Clock, type Instant, quote, type Timer } from '../../core/index.js';
+import { pause, BackendStateError, type Clock, type Instant, quote, type Timer } from '../../core/index.js';
 
 /** Spans of the protocol around the `owner` file; tests shorten them all by one factor. */
 export interface OwnerTiming {
@@ -120,10 +120,6 @@ export class OwnerFile {
       code: 'BACKEND_MISCONFIGURED',
     });
   }
-}
-
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => clock.after(ms, resolve, { keepAlive: true }));
 }
 
 function emptyIfMissing(error: NodeJS.ErrnoException): string {

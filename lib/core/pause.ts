@@ -1,4 +1,4 @@
-import type { Clock } from '../core/index.js';
+import type { Clock } from './clock.js';
 
 /** Resolves after `ms`, or at once when `interrupt` calls back. The process stays alive for it: someone waits for the outcome. */
 export function pause(clock: Clock, ms: number, interrupt?: (wake: () => void) => () => void): Promise<void> {
