@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { DeadlineHeap, type Due } from './deadline-heap.js';
+import { chosenSeed } from '../../test/support/seed.js';
 
-const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 2 ** 31);
+const seed = chosenSeed();
 
 const item = (): Due => ({ dueMs: Infinity, heapIndex: -1 });
 

@@ -4,10 +4,11 @@ import { scaled, scaleNote } from '../../test/support/scale.js';
 import { TestEngine } from './engine.spec-support.js';
 import type { Effect, EngineCommand } from './index.js';
 import type { Request } from './request.js';
+import { chosenSeed } from '../../test/support/seed.js';
 
 /** KLOCK_SEED repeats a run. */
 const runs = scaled(2_000, 10);
-const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 2 ** 31);
+const seed = chosenSeed();
 
 const key = fc.constantFrom<LockKey>(['t'], ['t', 'x'], ['t', 'y'], ['u', 'x']);
 const session = fc.constantFrom('a', 'b', 'c');

@@ -2,10 +2,11 @@ import fc from 'fast-check';
 import { keysConflict, type LockKey } from '../core/index.js';
 import { scaled, scaleNote } from '../../test/support/scale.js';
 import { LockTable, TableEntry } from './index.js';
+import { chosenSeed } from '../../test/support/seed.js';
 
 /** KLOCK_SEED repeats a run. */
 const runs = scaled(3_000, 10);
-const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 2 ** 31);
+const seed = chosenSeed();
 
 interface Asked {
   readonly entry: TableEntry;

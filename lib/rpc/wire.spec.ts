@@ -12,6 +12,7 @@ import {
 } from './index.js';
 import { WireReader } from './wire-reader.js';
 import { WireWriter } from './wire-writer.js';
+import { chosenSeed } from '../../test/support/seed.js';
 
 const decodeHex = (hex: string): LockRequest =>
   LockRequest.decode(Buffer.from(hex.replaceAll(' ', ''), 'hex'));
@@ -113,7 +114,7 @@ describe('decoding what others sent', () => {
 });
 
 describe('round trips', () => {
-  const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 1_000_000);
+  const seed = chosenSeed(1_000_000);
   const text = fc.string({ unit: 'grapheme', maxLength: 300 });
 
   it(`every request comes back as it was (seed ${seed})`, () => {

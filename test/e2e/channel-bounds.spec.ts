@@ -1,30 +1,19 @@
 import { jest } from '@jest/globals';
-import { createKlock, type InstanceOptions, type KlockInstance } from '../../lib/core/index.js';
 import { MAX_LOAD } from '../../lib/client/channel-acquire.js';
-import { klockDriver } from '../../lib/drivers/klock/index.js';
 import { Ask, lockService, Outcome } from '../../lib/rpc/index.js';
-import { LockServer } from '../../lib/server/index.js';
+import type { LockServer } from '../../lib/server/index.js';
 import {
   MAX_CHANNEL_SPAN,
   MAX_UNACKNOWLEDGED_ANSWERS,
   MAX_UNREAD_ANSWERS,
   MAX_UNREAD_REPORT_ENTRIES,
 } from '../../lib/server/server-limits.js';
+import { ChannelBench } from '../support/channel-bench.js';
 import { real, until } from '../support/client-rig.js';
 import { operationOf, RawChannel, RawChannelServer, type RawServerStream } from '../support/raw-channel.js';
 
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  jest.restoreAllMocks();
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function lockServer(): Promise<LockServer> {
-  const server = new LockServer({ address: '127.0.0.1:0', rateLimit: false });
-  await server.start();
-  ends.push(() => server.close({ graceMs: 50 }));
-  return server;
-}
+afterEach(() => jest.restoreAllMocks());
+const bench = new ChannelBench({ ttlMs: 60_000, handover: false });
 
 async function rawClient(
   server: LockServer,
@@ -37,25 +26,14 @@ async function rawClient(
 
 function make(...how: ConstructorParameters<typeof RawChannel>): RawChannel {
   const channel = new RawChannel(...how);
-  ends.push(() => channel.close());
+  bench.onEnd(() => channel.close());
   return channel;
 }
 
 async function rawServer(): Promise<RawChannelServer> {
   const server = await RawChannelServer.start();
-  ends.push(() => server.stop());
+  bench.onEnd(() => server.stop());
   return server;
-}
-
-function client(port: number, options: InstanceOptions = {}): KlockInstance {
-  const klock = createKlock({
-    ttlMs: 60_000,
-    handover: false,
-    ...options,
-    driver: klockDriver({ url: `klock://127.0.0.1:${port}` }),
-  });
-  ends.push(() => klock.close({ graceMs: 1 }));
-  return klock;
 }
 
 /** Bytes given to the library to be sent from now on. */
@@ -75,7 +53,7 @@ const nothings = (count: number): ReturnType<typeof operationOf>[] =>
 
 describe('the span of one grant', () => {
   it(`[D13] is granted up to ${MAX_CHANNEL_SPAN}; one more, or none, is refused and takes nothing`, async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const channel = await rawClient(server);
     channel.ask(1, [
       operationOf({ l1: 'a', span: MAX_CHANNEL_SPAN }),
@@ -94,7 +72,7 @@ describe('the span of one grant', () => {
 
 describe('a client that acknowledges nothing', () => {
   it(`is granted locks up to ${MAX_UNACKNOWLEDGED_ANSWERS} answers, refused for now from there on, and granted again once it acknowledges`, async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const channel = await rawClient(server);
     channel.ask(1, nothings(MAX_UNACKNOWLEDGED_ANSWERS - 1));
     const bound = MAX_UNACKNOWLEDGED_ANSWERS;
@@ -110,7 +88,7 @@ describe('a client that acknowledges nothing', () => {
   }, 60_000);
 
   it(`is kept up to ${MAX_UNREAD_ANSWERS} answers; one more ends its stream, and after a resume it finds every answer once`, async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const channel = await rawClient(server);
     channel.ask(1, [operationOf({ l1: 'held' }), ...nothings(MAX_UNREAD_ANSWERS - 1)]);
     await channel.answer(MAX_UNREAD_ANSWERS, 30_000);
@@ -133,7 +111,7 @@ describe('a client that acknowledges nothing', () => {
 describe('a client that does not read', () => {
   it('has its answers kept for it in a bounded way on the wire, and finds every one of them in order once it reads', async () => {
     const sent = bytesSent('responseSerialize');
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const waiting = await rawClient(server);
     waiting.ask(
       1,
@@ -167,7 +145,7 @@ describe('a client that does not read', () => {
   }, 60_000);
 
   it(`is given reports of ${MAX_UNREAD_REPORT_ENTRIES} entries, refused for now from there on, and answered again once it acknowledges`, async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const waiting = await rawClient(server);
     waiting.ask(
       1,
@@ -192,14 +170,14 @@ describe('a client that does not read', () => {
 describe('a server that does not read', () => {
   it('is sent a bounded part of what its client wants, and everything in order, once, when it reads', async () => {
     const server = await rawServer();
-    const klock = client(server.port);
+    const klock = bench.client(server.port);
     const first = klock.acquire('first', { waitMs: Infinity }).catch(() => undefined);
     await until(() => (server.streams[0]?.operations ?? 0) === 1);
     const stream = server.streams[0] as RawServerStream;
     await klock.close({ graceMs: 1 });
     await first;
     const sent = bytesSent('requestSerialize');
-    const other = client(server.port);
+    const other = bench.client(server.port);
     const waits = [other.acquire('first', { waitMs: Infinity }).catch(() => undefined)];
     await until(() => (server.streams[1]?.operations ?? 0) === 1);
     expect(stream.halfClosed).toBe(true);
@@ -230,9 +208,9 @@ describe('a server that does not read', () => {
     // A hundred thousand errors at the end, nobody reads where they were made.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
-    ends.push(() => (Error.stackTraceLimit = stackTraceLimit));
+    bench.onEnd(() => (Error.stackTraceLimit = stackTraceLimit));
     const server = await rawServer();
-    const klock = client(server.port);
+    const klock = bench.client(server.port);
     const ask = (key: string): Promise<unknown> =>
       klock.acquire(key, { waitMs: Infinity }).catch((error: unknown) => error);
     const waits = [ask('k0')];

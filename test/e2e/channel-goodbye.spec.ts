@@ -1,36 +1,16 @@
-import { createKlock, type InstanceOptions, type KlockInstance } from '../../lib/core/index.js';
+import { createKlock } from '../../lib/core/index.js';
 import { klockDriver } from '../../lib/drivers/klock/index.js';
-import { LockServer } from '../../lib/server/index.js';
+import { ChannelBench } from '../support/channel-bench.js';
 import { until } from '../support/client-rig.js';
 import { operationOf, RawChannel, RawChannelServer } from '../support/raw-channel.js';
 
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function lockServer(): Promise<LockServer> {
-  const server = new LockServer({ address: '127.0.0.1:0', rateLimit: false });
-  await server.start();
-  ends.push(() => server.close({ graceMs: 50 }));
-  return server;
-}
-
-function client(port: number, options: InstanceOptions = {}): KlockInstance {
-  const klock = createKlock({
-    ttlMs: 60_000,
-    ...options,
-    driver: klockDriver({ url: `klock://127.0.0.1:${port}` }),
-  });
-  ends.push(() => klock.close({ graceMs: 1 }));
-  return klock;
-}
+const bench = new ChannelBench({ ttlMs: 60_000 });
 
 describe('the end of a session on a channel', () => {
   it('[K-199] a client that closes says goodbye on its stream, ends it in order, and has the close confirmed', async () => {
     const server = await RawChannelServer.start();
-    ends.push(() => server.stop());
-    const klock = client(server.port);
+    bench.onEnd(() => server.stop());
+    const klock = bench.client(server.port);
     const waiting = klock.acquire('k', { waitMs: 60_000 }).catch((error: { code: string }) => error.code);
     await until(() => (server.streams[0]?.operations ?? 0) === 1);
     await klock.close({ graceMs: 1 });
@@ -44,12 +24,12 @@ describe('the end of a session on a channel', () => {
   });
 
   it('[K-199] an idle session that is given up says goodbye, too', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const klock = createKlock({
       ttlMs: 60_000,
       driver: klockDriver({ url: `klock://127.0.0.1:${server.port}`, idleSessionMs: 100 }),
     });
-    ends.push(() => klock.close({ graceMs: 1 }));
+    bench.onEnd(() => klock.close({ graceMs: 1 }));
     await (await klock.acquire('k')).release();
     expect(server.stats.sessions).toBe(1);
     await until(() => server.stats.sessions === 0);
@@ -58,9 +38,9 @@ describe('the end of a session on a channel', () => {
   });
 
   it('goodbye alone frees what the session holds and ends its waits, at once', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const leaving = new RawChannel(server.address);
-    ends.push(() => leaving.close());
+    bench.onEnd(() => leaving.close());
     await leaving.welcomed();
     leaving.ask(1, [
       operationOf({ l1: 'held' }),
@@ -68,7 +48,7 @@ describe('the end of a session on a channel', () => {
       operationOf({ l1: 'other', l2: 'x' }),
     ]);
     await until(() => server.stats.locks === 2 && server.stats.waiters === 1);
-    const next = client(server.port).acquire('held', { waitMs: 30_000 });
+    const next = bench.client(server.port).acquire('held', { waitMs: 30_000 });
     await until(() => server.stats.waiters === 2);
     const startedMs = performance.now();
     leaving.write({ goodbye: true });
@@ -81,9 +61,9 @@ describe('the end of a session on a channel', () => {
   });
 
   it('what is said before goodbye in the same frame is done before', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const leaving = new RawChannel(server.address);
-    ends.push(() => leaving.close());
+    bench.onEnd(() => leaving.close());
     await leaving.welcomed();
     leaving.ask(1, [operationOf({ l1: 'k' })]);
     await leaving.answer(1);
@@ -97,8 +77,8 @@ describe('the end of a session on a channel', () => {
   });
 
   it('a client that closes while it holds hands the key to who waits, and leaves nothing behind', async () => {
-    const server = await lockServer();
-    const [klock, other] = [client(server.port), client(server.port)];
+    const server = await bench.lockServer();
+    const [klock, other] = [bench.client(server.port), bench.client(server.port)];
     const lock = await klock.acquire('k');
     const next = other.acquire('k', { waitMs: 30_000 });
     await until(() => server.stats.waiters === 1);

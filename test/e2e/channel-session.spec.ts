@@ -1,44 +1,23 @@
 import { ENTER_SECTION } from '../../lib/core/section.js';
-import { createKlock, type InstanceOptions, type KlockInstance } from '../../lib/core/index.js';
-import { klockDriver } from '../../lib/drivers/klock/index.js';
-import { LockServer } from '../../lib/server/index.js';
+import type { LockServer } from '../../lib/server/index.js';
+import { ChannelBench } from '../support/channel-bench.js';
 import { real, until } from '../support/client-rig.js';
 import { ScriptedLockServer } from '../support/scripted-lock-server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const ends: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-async function lockServer(): Promise<LockServer> {
-  const server = new LockServer({ address: '127.0.0.1:0', rateLimit: false });
-  await server.start();
-  ends.push(() => server.close({ graceMs: 50 }));
-  return server;
-}
+const bench = new ChannelBench({ ttlMs: 2_000 });
 
 async function proxyTo(server: LockServer): Promise<TcpProxy> {
   const proxy = await TcpProxy.start({ target: { port: server.port } });
-  ends.push(() => proxy.stop());
+  bench.onEnd(() => proxy.stop());
   return proxy;
-}
-
-function client(port: number, options: InstanceOptions = {}): KlockInstance {
-  const klock = createKlock({
-    ttlMs: 2_000,
-    ...options,
-    driver: klockDriver({ url: `klock://127.0.0.1:${port}` }),
-  });
-  ends.push(() => klock.close({ graceMs: 1 }));
-  return klock;
 }
 
 describe('inspect over a channel', () => {
   it('[K-185] names holders with their label and metadata, and waiters of everybody', async () => {
-    const server = await lockServer();
-    const klock = client(server.port, { clientName: 'billing' });
-    const other = client(server.port, { clientName: 'audit' });
+    const server = await bench.lockServer();
+    const klock = bench.client(server.port, { clientName: 'billing' });
+    const other = bench.client(server.port, { clientName: 'audit' });
     const held = await klock.acquire(['t', 'a'], { metadata: { job: 'x' } });
     const waiting = other.acquire('t');
     await until(() => server.stats.waiters === 1);
@@ -56,9 +35,9 @@ describe('inspect over a channel', () => {
 
 describe('atLeastMs over a channel', () => {
   it('[K-189] keeps the key after the release, without the client, and then frees it', async () => {
-    const server = await lockServer();
-    const klock = client(server.port);
-    const other = client(server.port);
+    const server = await bench.lockServer();
+    const klock = bench.client(server.port);
+    const other = bench.client(server.port);
     await (await klock[ENTER_SECTION]('k', { atLeastMs: 400 })).leave();
     await klock.close();
     expect(server.stats).toMatchObject({ sessions: 0, locks: 0, kept: 1 });
@@ -70,8 +49,8 @@ describe('atLeastMs over a channel', () => {
 describe('a server without channels', () => {
   it('[K-141] is spoken to with the six calls, and asked for a channel once', async () => {
     const server = await ScriptedLockServer.start();
-    ends.push(() => server.stop());
-    const klock = client(Number(new URL(`tcp://${String(server.url).split('//').at(-1)}`).port));
+    bench.onEnd(() => server.stop());
+    const klock = bench.client(Number(new URL(`tcp://${String(server.url).split('//').at(-1)}`).port));
     for (const key of ['a', 'b', 'c']) await (await klock.acquire(key)).release();
     expect(server.seen('CreateSession')).toHaveLength(1);
     expect(server.seen('Acquire')).toHaveLength(3);
@@ -80,8 +59,8 @@ describe('a server without channels', () => {
 
   it('inspect and atLeastMs fail when called, with an error that says why', async () => {
     const server = await ScriptedLockServer.start();
-    ends.push(() => server.stop());
-    const klock = client(Number(new URL(`tcp://${String(server.url).split('//').at(-1)}`).port));
+    bench.onEnd(() => server.stop());
+    const klock = bench.client(Number(new URL(`tcp://${String(server.url).split('//').at(-1)}`).port));
     await expect(klock[ENTER_SECTION]('k', { atLeastMs: 100 })).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       option: 'atLeastMs',
@@ -93,9 +72,9 @@ describe('a server without channels', () => {
 
 describe('a channel whose stream breaks', () => {
   it('[K-170] is resumed: the lock stays held, a release under way is made, and nobody is told of a loss', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const proxy = await proxyTo(server);
-    const klock = client(proxy.port);
+    const klock = bench.client(proxy.port);
     const lost: unknown[] = [];
     klock.on('lock.lost', (event) => lost.push(event));
     const kept = await klock.acquire('kept');
@@ -109,9 +88,13 @@ describe('a channel whose stream breaks', () => {
   });
 
   it('[K-165] its waiter keeps the place: it is granted before one that came later', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const proxy = await proxyTo(server);
-    const [early, holder, late] = [client(proxy.port), client(server.port), client(server.port)];
+    const [early, holder, late] = [
+      bench.client(proxy.port),
+      bench.client(server.port),
+      bench.client(server.port),
+    ];
     await early.acquire('warm');
     const lock = await holder.acquire('k');
     const order: string[] = [];
@@ -129,9 +112,13 @@ describe('a channel whose stream breaks', () => {
   });
 
   it('[K-165] while it is broken its waiter blocks nobody', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const proxy = await proxyTo(server);
-    const [gone, holder, late] = [client(proxy.port), client(server.port), client(server.port)];
+    const [gone, holder, late] = [
+      bench.client(proxy.port),
+      bench.client(server.port),
+      bench.client(server.port),
+    ];
     await gone.acquire('warm');
     const lock = await holder.acquire('k');
     const first = gone.acquire('k', { waitMs: 5_000 }).catch((error: unknown) => error);
@@ -147,10 +134,10 @@ describe('a channel whose stream breaks', () => {
   });
 
   it('[B-014] silently, the lock is lost on the client before the server gives it to another', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const proxy = await proxyTo(server);
-    const klock = client(proxy.port, { ttlMs: 600 });
-    const other = client(server.port);
+    const klock = bench.client(proxy.port, { ttlMs: 600 });
+    const other = bench.client(server.port);
     const lock = await klock.acquire('k');
     const lost = new Promise<number>((resolve) => klock.on('lock.lost', () => resolve(performance.now())));
     proxy.silence();
@@ -161,9 +148,9 @@ describe('a channel whose stream breaks', () => {
   });
 
   it('[K-182] what the old connection still delivers after the resume changes nothing', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const proxy = await proxyTo(server);
-    const klock = client(proxy.port, { ttlMs: 4_000, renewEveryMs: 150, renewTimeoutMs: 150 });
+    const klock = bench.client(proxy.port, { ttlMs: 4_000, renewEveryMs: 150, renewTimeoutMs: 150 });
     const kept = await klock.acquire('kept');
     proxy.silence('up');
     const under = klock.acquire('under-way');
@@ -180,8 +167,8 @@ describe('a channel whose stream breaks', () => {
 
 describe('giving up over a channel', () => {
   it('[B-025] an aborted wait is over at once, and the server knows it', async () => {
-    const server = await lockServer();
-    const [holder, klock] = [client(server.port), client(server.port, { handover: false })];
+    const server = await bench.lockServer();
+    const [holder, klock] = [bench.client(server.port), bench.client(server.port, { handover: false })];
     const lock = await holder.acquire('k');
     const controller = new AbortController();
     const waits = Array.from({ length: 50 }, () =>
@@ -196,8 +183,8 @@ describe('giving up over a channel', () => {
   });
 
   it('[I7] an abort that crosses its grant leaves nothing held', async () => {
-    const server = await lockServer();
-    const klock = client(server.port, { handover: false });
+    const server = await bench.lockServer();
+    const klock = bench.client(server.port, { handover: false });
     for (let round = 0; round < 100; round++) {
       const controller = new AbortController();
       const wait = klock.acquire('k', { signal: controller.signal }).then(
@@ -213,10 +200,10 @@ describe('giving up over a channel', () => {
   });
 
   it('cancelling ten times as many waiters takes about ten times as long', async () => {
-    const server = await lockServer();
+    const server = await bench.lockServer();
     const [holder, klock] = [
-      client(server.port, { ttlMs: 20_000 }),
-      client(server.port, { handover: false, ttlMs: 20_000 }),
+      bench.client(server.port, { ttlMs: 20_000 }),
+      bench.client(server.port, { handover: false, ttlMs: 20_000 }),
     ];
     await holder.acquire('k');
     const cancelMs = async (count: number): Promise<number> => {

@@ -1,5 +1,6 @@
 import { isLockError, type LockKey, type StaleFenceError } from 'klock/core';
 import type { FenceProof, FenceStore, FenceStoreOptions } from 'klock/fencing';
+import { chosenSeed } from '../support/seed.js';
 
 export const STORE = 'klock:lock-1:8080';
 
@@ -46,7 +47,7 @@ export function random(seed: number): (below: number) => number {
   };
 }
 
-export const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 1_000_000);
+export const seed = chosenSeed(1_000_000);
 
 /** Writes under few keys with fences that often fall back, around 2^53 where numbers begin to round. */
 export function randomWrite(

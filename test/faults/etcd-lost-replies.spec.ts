@@ -2,6 +2,7 @@ import { ENTER_SECTION, isLockError } from 'klock/core';
 import type { CallOnItsWay, Fate } from '../support/etcd-transport.js';
 import { EtcdRig, failure, pause, until } from '../support/etcd-rig.js';
 import { scaleNote, scaled } from '../support/scale.js';
+import { chosenSeed } from '../support/seed.js';
 
 const rig = new EtcdRig();
 beforeAll(() => rig.start(), 30_000);
@@ -196,7 +197,7 @@ describe('a key kept after its section', () => {
 });
 
 it(`[D-48] whatever is lost of 300 acquires and releases, nobody holds together and nothing is left at the end${scaleNote(10)}`, async () => {
-  const seed = Number(process.env.KLOCK_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = chosenSeed();
   console.log(`seed ${seed} (KLOCK_SEED)`);
   let state = seed;
   const chance = (): number =>

@@ -3,12 +3,13 @@ import { EtcdRig } from '../support/etcd-rig.js';
 import { scaled, scaleNote } from '../support/scale.js';
 import { HistoryCrew } from './history-crew.js';
 import { real, type Faults } from './history-rota.js';
+import { chosenSeed } from '../support/seed.js';
 
 const TTL_MS = 2_000;
 const until = { grants: scaled(10_000, 10), rounds: scaled(4, 4), limitMs: scaled(1_200_000, 10) };
 const WORST_STALL_MS = 3_000;
 /** KLOCK_SEED repeats a choice of faults, if not their exact instants. */
-const seed = Number(process.env.KLOCK_SEED ?? process.hrtime.bigint() % 1_000_000n);
+const seed = chosenSeed(1_000_000);
 const random = new SeededRandom(seed);
 
 const rig = new EtcdRig();

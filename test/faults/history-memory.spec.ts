@@ -2,11 +2,12 @@ import { createKlock, systemClock, type Clock, type LockKey } from '../../lib/co
 import { memoryDriver, MemoryStore } from '../../lib/drivers/memory/index.js';
 import { checkHistory, HistoryRecorder, recordLocks, SeededRandom } from '../../lib/testing/index.js';
 import { scaled, scaleNote } from '../support/scale.js';
+import { chosenSeed } from '../support/seed.js';
 
 const TTL_MS = 300;
 const WANTED = scaled(20_000, 10);
 const KEYS: readonly [LockKey, ...LockKey[]] = [['t'], ['t', 'a'], ['t', 'b'], ['u'], ['u', 'a']];
-const seed = Number(process.env.KLOCK_SEED ?? process.hrtime.bigint() % 1_000_000n);
+const seed = chosenSeed(1_000_000);
 
 const real = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -3,11 +3,12 @@ import { RedisBed } from '../support/redis-bed.js';
 import { scaled, scaleNote } from '../support/scale.js';
 import { HistoryCrew } from './history-crew.js';
 import { real, type Faults } from './history-rota.js';
+import { chosenSeed } from '../support/seed.js';
 
 const TTL_MS = 400;
 const until = { grants: scaled(20_000, 10), rounds: scaled(8, 8), limitMs: scaled(1_200_000, 10) };
 /** KLOCK_SEED repeats a choice of faults, if not their exact instants. */
-const seed = Number(process.env.KLOCK_SEED ?? process.hrtime.bigint() % 1_000_000n);
+const seed = chosenSeed(1_000_000);
 const random = new SeededRandom(seed);
 
 let bed: RedisBed;

@@ -10,9 +10,10 @@ import { FakeClock } from '../../lib/core/fake-clock.js';
 import { ScriptedDriver } from '../../lib/core/scripted-driver.js';
 import { HandoverDriver } from '../../lib/drivers/kit/index.js';
 import { scaled, scaleNote } from '../support/scale.js';
+import { chosenSeed } from '../support/seed.js';
 
 /** KLOCK_SEED repeats a run. */
-const seed = Number(process.env.KLOCK_SEED ?? Date.now() % 2 ** 31);
+const seed = chosenSeed();
 const runs = scaled(2_000, 10);
 
 interface Acquiring {
