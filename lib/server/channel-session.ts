@@ -14,7 +14,7 @@ import {
   type ServerEvent,
   isWireCode,
 } from '../rpc/index.js';
-import { ChannelServerEnd, SummedMap, type Page } from '../session/index.js';
+import { ChannelServerEnd, NumberMap, type Page } from '../session/index.js';
 import { bounded, operationKey, wrongWith } from './channel-checks.js';
 import { channelReport } from './channel-report.js';
 import type { RequestChecks } from './request-checks.js';
@@ -54,7 +54,7 @@ const FRAME_BYTES = 50_000;
 /** One session that lives on a channel, whichever stream carries it at the moment; told by numbers, each once. */
 export class ChannelSession implements WatchSink {
   private readonly side: ChannelServerEnd<ChannelAnswer>;
-  private readonly waiting = new SummedMap<Waiting>();
+  private readonly waiting = new NumberMap<Waiting>();
   private stream: SessionStream | undefined;
   private incarnation = 0;
   private welcome: ChannelWelcome | undefined;
@@ -270,8 +270,9 @@ export class ChannelSession implements WatchSink {
 
   /** In the order of their numbers, which is the order they came in. */
   private reattach(): void {
-    for (const [number, waiting] of [...this.waiting]) {
-      if (waiting.callId === undefined && this.waiting.has(number))
+    for (const number of this.waiting.keys()) {
+      const waiting = this.waiting.get(number);
+      if (waiting !== undefined && waiting.callId === undefined)
         this.ask(number, waiting.operation, waiting.untilMs);
     }
   }

@@ -103,8 +103,6 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   private listedHeld = new Set<number>();
   private listedWaiting: number[] = [];
   private doubted: Doubted | undefined;
-  /** Sum of the numbers of `pending`. */
-  private pendingSum = 0;
   private over = false;
 
   constructor(
@@ -145,7 +143,6 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     }
     const number = this.outbox.push(operation);
     this.pending.set(number, asker);
-    this.pendingSum += number;
     return number;
   }
 
@@ -193,7 +190,6 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     this.over = true;
     const waiting = this.pending.values();
     this.pending.clear();
-    this.pendingSum = 0;
     this.held.clear();
     for (const asker of waiting) asker.unanswered();
   }
@@ -225,7 +221,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     const unsent = last - lastEverSent;
     return {
       asked: this.pending.size - unsent,
-      askedSum: this.pendingSum - (unsent * (last + lastEverSent + 1)) / 2,
+      askedSum: this.pending.sum - (unsent * (last + lastEverSent + 1)) / 2,
     };
   }
 
@@ -240,7 +236,6 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   private answer(answer: A, message: number): void {
     const { operation, fence } = answer;
     const asker = this.pending.delete(operation);
-    if (asker !== undefined) this.pendingSum -= operation;
     const cancelled = this.cancelled.size > 0 && this.cancelled.delete(operation);
     if (fence > 0n && !cancelled) this.hold(operation, fence, message);
     if (asker !== undefined) asker.answered(answer, operation);
@@ -279,7 +274,6 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     for (const operation of operations) {
       const asker = this.pending.delete(operation);
       if (asker === undefined) continue;
-      this.pendingSum -= operation;
       this.cancelled.delete(operation);
       asker.askAgain();
     }

@@ -1,7 +1,7 @@
 import { ChannelClientEnd, type Asker, type ClientParts, type SentOperation } from './channel-client-end.js';
 import { ChannelServerEnd } from './channel-server-end.js';
 import type { Page } from './reconciliation-pages.js';
-import { SummedMap } from './summed-map.js';
+import { NumberMap } from './number-map.js';
 
 interface Operation extends SentOperation {
   readonly ask: 'acquire' | 'cancel' | 'release';
@@ -23,7 +23,7 @@ class Pair {
   readonly events: string[] = [];
   readonly answers = new Map<number, string[]>();
   readonly seen: number[] = [];
-  readonly waiting = new SummedMap<true>();
+  readonly waiting = new NumberMap<object>();
   readonly client: ChannelClientEnd<Operation, Answer>;
   server = new ChannelServerEnd<Answer>(() => 50);
   judged = 0;
@@ -96,7 +96,7 @@ class Pair {
 
   private perform({ ask, of }: Operation, number: number): void {
     this.seen.push(number);
-    if (ask === 'acquire') return void this.waiting.set(number, true);
+    if (ask === 'acquire') return void this.waiting.set(number, {});
     const held = this.server.tokenOf(of) !== undefined;
     this.server.ended(of);
     if (ask === 'cancel' && this.waiting.delete(of))
@@ -241,7 +241,7 @@ describe('reconciliation (design D5)', () => {
 
   it('[D5] a waiter nobody waits for is cancelled within one renewal', () => {
     const { pair } = held();
-    pair.waiting.set(999, true);
+    pair.waiting.set(999, {});
     pair.client.renew();
     pair.settle();
     expect([pair.events, pair.waiting.has(999)]).toEqual([['forgotten 999'], false]);

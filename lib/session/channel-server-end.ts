@@ -4,7 +4,6 @@ import { ChannelOutbox } from './channel-outbox.js';
 import { NumberMap } from './number-map.js';
 import { GrantDigest } from './reconciliation.js';
 import { pagesOf, type Page } from './reconciliation-pages.js';
-import type { SummedMap } from './summed-map.js';
 
 /** What goes into the next frame of the server. */
 export interface AnswerParts<A> {
@@ -90,13 +89,13 @@ export class ChannelServerEnd<A extends ReadAnswer> {
    * Compares what both sides believe to be held, and to be asked and not answered. Undefined: the same, or not to be judged now, since operations the client
    * had sent before are still to come again after a resume. Else the pages for the client to compare with.
    */
-  judge(renewal: Renewal, waiting: SummedMap<unknown>): readonly Page[] | undefined {
+  judge(renewal: Renewal, waiting: NumberMap<object>): readonly Page[] | undefined {
     this.acknowledge(renewal.lastMessage);
     if (renewal.lastOperation !== this.inbox.last) return undefined;
     if (this.digest.equals(renewal.grants, renewal.digest) && this.owesTheSame(renewal, waiting))
       return undefined;
     const held = this.known.keys().filter((number) => this.known.get(number)?.counted);
-    return pagesOf({ renewal: renewal.number, lastMessage: this.outbox.last }, held, [...waiting.keys()]);
+    return pagesOf({ renewal: renewal.number, lastMessage: this.outbox.last }, held, waiting.keys());
   }
 
   get hasUnsent(): boolean {
@@ -122,7 +121,7 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   }
 
   /** Whether the client waits for what is to be answered yet, or was and has not reached it: no more, and no less. */
-  private owesTheSame({ asked, askedSum }: Renewal, waiting: SummedMap<unknown>): boolean {
+  private owesTheSame({ asked, askedSum }: Renewal, waiting: NumberMap<object>): boolean {
     return waiting.size + this.outbox.size === asked && waiting.sum + this.answeredSum === askedSum;
   }
 

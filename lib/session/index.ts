@@ -1,4 +1,3 @@
-export * from './summed-map.js';
 export * from './acquire-attempts.js';
 export * from './backoff.js';
 export * from './call-outcome.js';

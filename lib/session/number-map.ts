@@ -7,15 +7,22 @@ const SPREAD = 0x9e3779b1;
 /**
  * What goes on under the numbers of a channel; the numbers are above 0. A Map would do, but they come and go all the time:
  * it would build a new table every few hundred of them, and each old one keeps what stood in it alive until the next full
- * collection. This one deletes in place.
+ * collection. This one deletes in place, and knows the sum of its numbers: two sides with equal sums and sizes hold the same
+ * ones, as good as surely.
  */
 export class NumberMap<T extends object> {
   private numbers = new Float64Array(SMALLEST);
   private entries: (T | undefined)[] = new Array<T | undefined>(SMALLEST).fill(undefined);
   private count = 0;
+  private total = 0;
 
   get size(): number {
     return this.count;
+  }
+
+  /** Of all numbers. Exact below 2^53: a hundred thousand numbers of ten digits. */
+  get sum(): number {
+    return this.total;
   }
 
   has(number: number): boolean {
@@ -32,6 +39,7 @@ export class NumberMap<T extends object> {
     this.entries[place] = entry;
     if (this.numbers[place] === number) return;
     this.numbers[place] = number;
+    this.total += number;
     this.count++;
     if (this.count * 2 > this.numbers.length) this.resize(this.numbers.length * 2);
   }
@@ -42,6 +50,7 @@ export class NumberMap<T extends object> {
     const entry = this.entries[place];
     if (entry === undefined) return undefined;
     this.close(place);
+    this.total -= number;
     this.count--;
     if (this.numbers.length > KEPT && this.count * 16 < this.numbers.length)
       this.resize(this.numbers.length / 4);
@@ -49,7 +58,7 @@ export class NumberMap<T extends object> {
   }
 
   clear(): void {
-    this.count = 0;
+    this.count = this.total = 0;
     this.resize(SMALLEST);
   }
 
