@@ -1,5 +1,5 @@
 import { transformFile } from '@swc/core';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Child, type ChildOptions } from './child.js';
@@ -13,10 +13,15 @@ const FOLDER = join('.build', `children-${process.pid}`);
  * require ES modules), and what must be a process. It sees klock as dist/ has it.
  */
 export async function startCompiled(script: string, options: ChildOptions = {}): Promise<Child> {
-  return await Child.start(await compiled(script), options);
+  let compiling = compiled.get(script);
+  if (compiling === undefined) compiled.set(script, (compiling = compile(script)));
+  return await Child.start(await compiling, options);
 }
 
-async function compiled(script: string): Promise<string> {
+/** Once for each script: children that start together share the file. */
+const compiled = new Map<string, Promise<string>>();
+
+async function compile(script: string): Promise<string> {
   const { code } = await transformFile(script, {
     jsc: {
       parser: { syntax: 'typescript', decorators: true },
@@ -31,6 +36,8 @@ async function compiled(script: string): Promise<string> {
   const path = join(FOLDER, `${basename(script, '.ts')}.mjs`);
   mkdirSync(FOLDER, { recursive: true });
   reapFolder(join(process.cwd(), FOLDER));
-  writeFileSync(path, code.replaceAll(/(['"])\.\.\/support\//g, `$1${support}/`));
+  // Whole at once: a child of an earlier test file may be reading it, and an empty module ends without a word.
+  writeFileSync(`${path}.new`, code.replaceAll(/(['"])\.\.\/support\//g, `$1${support}/`));
+  renameSync(`${path}.new`, path);
   return path;
 }
