@@ -1,6 +1,7 @@
 // Packs the built library and runs it inside applications as its users write them: CommonJS on Nest 11 (with its usual
-// Jest), ES modules and CommonJS on Nest 12; installed by npm and, strictly, by pnpm. `npm run test:compat` and
-// `npm run test:long` install each from nothing; `npm test` runs the first one over packages kept in .cache/.
+// Jest), ES modules and CommonJS on Nest 12, and both as `nest build` bundles them; installed by npm and, strictly, by
+// pnpm. `npm run test:compat` and `npm run test:long` install each from nothing; `npm test` runs the first one over
+// packages kept in .cache/.
 import { createHash } from 'node:crypto';
 import {
   cpSync,
@@ -25,7 +26,14 @@ const cache = join(root, '.cache/compat');
 const quick = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--no-package-lock'];
 const PNPM = 'pnpm@10.34.8';
 
-export const compatApps = ['cjs-nest11', 'esm-nest12', 'cjs-nest12', 'pnpm'];
+export const compatApps = [
+  'cjs-nest11',
+  'esm-nest12',
+  'cjs-nest12',
+  'pnpm',
+  'webpack-nest11',
+  'webpack-nest12',
+];
 /** Nest 11 is nowhere else in the tests; Nest 12 is everywhere. */
 export const quickCompatApps = ['cjs-nest11'];
 
@@ -34,7 +42,8 @@ const manifestOf = (file) => JSON.parse(readFileSync(file, 'utf8'));
 /** The application's files, with no packages yet. */
 function copyApp(name, dir) {
   cpSync(join(here, name), dir, { recursive: true });
-  cpSync(join(here, 'app'), join(dir, 'src'), { recursive: true });
+  if (name.startsWith('webpack-')) cpSync(join(here, 'bundled'), dir, { recursive: true });
+  else cpSync(join(here, 'app'), join(dir, 'src'), { recursive: true });
 }
 
 /** As a user does it: `npm install`, the tarball added to the dependencies, no force. */

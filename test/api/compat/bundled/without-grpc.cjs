@@ -1,0 +1,1 @@
+module.exports = require('./whole.cjs').withoutGrpc;
