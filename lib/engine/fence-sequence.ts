@@ -20,8 +20,8 @@ export class FenceSequence {
   /** At this fence more are asked for: half a block before the end of what is reserved. */
   private askAt: bigint;
   private asked: bigint | undefined = undefined;
-  /** The next fence at which something changes: none before it is compared with more than this. */
-  private turnsAt = 0n;
+  /** How many fences may be given out before something changes: numbers are counted faster than fences are compared. */
+  private calm = 0;
   private isDry = false;
   private isExhausted = false;
   private isLow = false;
@@ -69,9 +69,9 @@ export class FenceSequence {
     if (this.isDry) return undefined;
     const base = this.last + 1n;
     const last = span === 1 ? base : this.last + BigInt(span);
-    if (last > this.reserved) return undefined;
-    this.last = last;
-    if (last >= this.turnsAt) this.review();
+    this.calm -= span;
+    if (this.calm > 0) this.last = last;
+    else if (!this.takeTo(last)) return undefined;
     return base;
   }
 
@@ -92,17 +92,28 @@ export class FenceSequence {
     this.review();
   }
 
+  /** A fence near to where something changes. Returns whether it is reserved. */
+  private takeTo(last: bigint): boolean {
+    const reserved = last <= this.reserved;
+    if (reserved) this.last = last;
+    this.review();
+    return reserved;
+  }
+
   private review(): void {
     this.isDry = this.last >= this.reserved;
     this.isExhausted = this.last >= MAX_FENCE;
     this.isLow = this.last >= this.askAt;
-    this.turnsAt = this.isLow ? this.reserved : this.askAt;
+    this.calm = Number(min((this.isLow ? this.reserved : this.askAt) - this.last, MAX_CALM));
   }
 
   private nextAskAt(): bigint {
     return this.reserved >= MAX_FENCE ? MAX_FENCE : this.reserved - this.block / 2n;
   }
 }
+
+/** So far numbers count one by one. */
+const MAX_CALM = BigInt(Number.MAX_SAFE_INTEGER);
 
 function checkFence(option: string, value: unknown): bigint {
   if (typeof value === 'bigint' && value >= 0n && value <= MAX_FENCE) return value;
