@@ -9,14 +9,15 @@ export interface Due {
 /** Everything that becomes due at some instant, soonest first. One timer for all of them is enough. */
 export class DeadlineHeap<T extends Due> {
   private readonly items: T[] = [];
+  private soonestMs = Infinity;
 
   get size(): number {
     return this.items.length;
   }
 
-  /** The soonest instant, or Infinity. */
+  /** The soonest instant, or Infinity. Asked far more often than it changes. */
   get nextMs(): number {
-    return this.items[0]?.dueMs ?? Infinity;
+    return this.soonestMs;
   }
 
   /** Puts an item in at an instant, or moves it there; Infinity takes it out. */
@@ -32,6 +33,7 @@ export class DeadlineHeap<T extends Due> {
       this.rise(item);
     } else if (earlier) this.rise(item);
     else this.sink(item);
+    this.look();
   }
 
   /** Takes an item out; does nothing if it is not in. */
@@ -41,10 +43,12 @@ export class DeadlineHeap<T extends Due> {
     if (index === -1) return;
     item.heapIndex = -1;
     const last = this.items.pop();
-    if (last === undefined || last === item) return;
-    this.place(last, index);
-    this.rise(last);
-    this.sink(last);
+    if (last !== undefined && last !== item) {
+      this.place(last, index);
+      this.rise(last);
+      this.sink(last);
+    }
+    this.look();
   }
 
   /** Takes out and returns the soonest item if `nowMs` has reached its instant. */
@@ -53,6 +57,10 @@ export class DeadlineHeap<T extends Due> {
     if (first === undefined || first.dueMs > nowMs) return undefined;
     this.remove(first);
     return first;
+  }
+
+  private look(): void {
+    this.soonestMs = this.items[0]?.dueMs ?? Infinity;
   }
 
   private rise(item: T): void {

@@ -1,6 +1,6 @@
 import { assert, assertNever, type LockKey, type LockReport } from '../core/index.js';
 import { acquire, detachCall } from './acquire.js';
-import type { Answers, EngineCommand, EngineOptions, HoldGrants, Outcome } from './commands.js';
+import type { Answers, Effect, EngineCommand, EngineOptions, HoldGrants, Outcome } from './commands.js';
 import { EngineState } from './engine-state.js';
 import { expireDue } from './expiry.js';
 import { inspect } from './inspect.js';
@@ -44,6 +44,12 @@ export class Engine {
    * `nowMs` is monotonic; an earlier value than before counts as the one before.
    */
   apply<C extends EngineCommand>(command: C, nowMs: number): Outcome<C['type']> {
+    const answer = this.answer(command, nowMs);
+    return { answer, effects: this.takeEffects() };
+  }
+
+  /** The first half of {@link apply}: for hosts to whom it matters that nothing is made that mostly holds no effects. */
+  answer<C extends EngineCommand>(command: C, nowMs: number): Answers[C['type']] {
     const { state } = this;
     assert(!Number.isNaN(nowMs), 'the time is a number');
     if (nowMs > state.nowMs) state.nowMs = nowMs;
@@ -52,7 +58,12 @@ export class Engine {
     const answer = this.decide(command) as Answers[C['type']];
     state.setTable();
     this.seeToFences();
-    return { answer, effects: state.takeEffects() };
+    return answer;
+  }
+
+  /** The other half: what the commands since the last call led to, in order. */
+  takeEffects(): readonly Effect[] {
+    return this.state.takeEffects();
   }
 
   /** When time alone next changes something; Infinity for never. The host sends `wake` then, or anything else. */

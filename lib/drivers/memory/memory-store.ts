@@ -55,10 +55,12 @@ export class MemoryStore implements LocalStore {
   }
 
   apply<C extends EngineCommand>(command: C, nowMs = this.clock.monoMs()): Answers[C['type']] {
-    const outcome = this.engine.apply(command, nowMs);
-    for (const effect of outcome.effects) this.carryOut(effect);
+    const answer = this.engine.answer(command, nowMs);
+    const effects = this.engine.takeEffects();
+    // Mostly none: an iterator over nothing would still be made.
+    if (effects.length > 0) for (const effect of effects) this.carryOut(effect);
     if (this.engine.wakeAtMs < this.timerAtMs || (this.answers.size > 0 && !this.timerKeepsAlive)) this.arm();
-    return outcome.answer;
+    return answer;
   }
 
   onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
