@@ -4,7 +4,7 @@ import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
 import { FenceSequence } from './fence-sequence.js';
 import { LockTable } from './lock-table.js';
-import type { GrantedAnswer, LocalGrant, Request } from './request.js';
+import type { GrantedAnswer, Request } from './request.js';
 import { SessionBook } from './session-book.js';
 
 /** What most commands lead to. One for all of them: it is returned millions of times and written never. */
@@ -88,26 +88,18 @@ export class EngineState {
     return answer;
   }
 
-  private localGrant(request: Request, fence: bigint, span: number): LocalGrant {
-    const { session, id, key, metadata } = request;
-    const grantedAtMs = this.nowMs;
-    return {
-      sessionId: session.id,
-      requestId: id,
-      key,
-      token: '',
-      fence,
-      span,
-      grantedAtMs,
-      metadata,
-      request,
-    };
+  /** The request itself: nobody outside the process is shown it. */
+  private localGrant(request: Request, fence: bigint, span: number): Grant {
+    request.fence = fence;
+    request.span = span;
+    request.grantedAtMs = this.nowMs;
+    return request;
   }
 
   private tokenGrant(request: Request, fence: bigint, span: number): Grant {
     const grant: { -readonly [K in keyof Grant]: Grant[K] } = {
       sessionId: request.session.id,
-      requestId: request.id,
+      requestId: request.requestId,
       key: request.key,
       token: '',
       fence,

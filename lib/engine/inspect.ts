@@ -9,7 +9,7 @@ import { MAX_REPORTED } from './engine-options.js';
 import type { EngineState } from './engine-state.js';
 import type { L1Node, L2Node } from './lock-node.js';
 import type { Request } from './request.js';
-import type { TableEntry } from './table-entry.js';
+import type { Placed } from './table-entry.js';
 
 /** Who holds the key or something that conflicts with it, and who waits; the first 100 of each. */
 export function inspect(state: EngineState, key: LockKey, nowMs: number): LockReport {
@@ -18,7 +18,7 @@ export function inspect(state: EngineState, key: LockKey, nowMs: number): LockRe
   const l2 = key.length === 2 ? key[1] : undefined;
   const below = l2 === undefined ? tree.children() : only(tree.child(l2));
   const holders: HolderReport[] = [];
-  const waiting: TableEntry[] = [];
+  const waiting: Placed[] = [];
   if (tree.writer !== undefined && alive(tree.writer, nowMs))
     holders.push(holder(nowMs, tree.writer as Request));
   for (const child of below) {
@@ -39,7 +39,7 @@ export function inspect(state: EngineState, key: LockKey, nowMs: number): LockRe
 }
 
 /** Whether what it rests on still lasts: a lease or kept key that is over but not yet ended holds nothing. */
-function alive(entry: TableEntry, nowMs: number): boolean {
+function alive(entry: Placed, nowMs: number): boolean {
   const request = entry as Request;
   return nowMs < endOf(request);
 }
@@ -49,7 +49,7 @@ function endOf(request: Request): number {
 }
 
 /** Adds up to 100 of a queue, leaving out those for other keys than `l2`. */
-function addWaiters(waiting: TableEntry[], queue: L1Node | L2Node, l2: string | undefined): void {
+function addWaiters(waiting: Placed[], queue: L1Node | L2Node, l2: string | undefined): void {
   let added = 0;
   for (let entry = queue.head; entry !== undefined && added < MAX_REPORTED; entry = entry.behind) {
     if (l2 !== undefined && entry.l2 !== undefined && entry.l2 !== l2) continue;

@@ -1,7 +1,7 @@
-import type { TableEntry } from './table-entry.js';
+import type { Placed } from './table-entry.js';
 
 /** Counts how often the links of entries are followed from now on: a bound on steps that no slow machine can break. */
-export function countLooks(entries: readonly TableEntry[]): { count: number } {
+export function countLooks(entries: readonly Placed[]): { count: number } {
   const looks = { count: 0 };
   for (const entry of entries) {
     for (const link of ['ahead', 'behind'] as const) {
@@ -11,7 +11,7 @@ export function countLooks(entries: readonly TableEntry[]): { count: number } {
           looks.count++;
           return neighbour;
         },
-        set: (value: TableEntry | undefined) => (neighbour = value),
+        set: (value: Placed | undefined) => (neighbour = value),
       });
     }
   }

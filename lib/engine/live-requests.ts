@@ -24,11 +24,11 @@ export class NamedRequests implements LiveRequests {
   }
 
   add(request: Request): void {
-    this.byId.set(request.id, request);
+    this.byId.set(request.requestId, request);
   }
 
   delete(request: Request): void {
-    this.byId.delete(request.id);
+    this.byId.delete(request.requestId);
   }
 
   values(): Iterable<Request> {

@@ -1,9 +1,9 @@
-import type { TableEntry } from './table-entry.js';
+import type { Placed } from './table-entry.js';
 import { WaitQueue } from './wait-queue.js';
 
 /** One key [l1, l2] with a holder or a waiter. Its queue holds the waiters that its L1 node has admitted. */
 export class L2Node extends WaitQueue {
-  holder: TableEntry | undefined = undefined;
+  holder: Placed | undefined = undefined;
   /** Waiters for exactly this key, in this queue or still in that of the L1 node. */
   waiters = 0;
 
@@ -22,7 +22,7 @@ export class L2Node extends WaitQueue {
 /** One tree: the key [l1] and every [l1, l2] below it. Its queue holds the waiters not yet admitted. */
 export class L1Node extends WaitQueue {
   /** Holds the whole tree. */
-  writer: TableEntry | undefined = undefined;
+  writer: Placed | undefined = undefined;
   /** Requests for keys below that were admitted: their holders, and those that wait in an L2 queue. */
   readers = 0;
   /** Waiters of the whole tree. */

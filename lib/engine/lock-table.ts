@@ -1,6 +1,6 @@
 import { assert, optionError } from '../core/index.js';
 import { L1Node, type L2Node } from './lock-node.js';
-import type { TableEntry } from './table-entry.js';
+import type { Placed, TableEntry } from './table-entry.js';
 
 export interface LockTableOptions {
   /**
@@ -18,7 +18,7 @@ export interface LockTableOptions {
  * Pure and synchronous; knows no owner, session or time. Every operation costs the same however many hold or wait.
  * What has neither holder nor waiter leaves no trace.
  */
-export class LockTable<E extends TableEntry = TableEntry> {
+export class LockTable<E extends Placed = TableEntry> {
   private readonly nodes = new Map<string, L1Node>();
   /** The tree left last, with nobody in it: who asks for it next finds it there, and a busy key is not put in and taken out. */
   private idle: L1Node | undefined = undefined;
@@ -198,13 +198,13 @@ export class LockTable<E extends TableEntry = TableEntry> {
     return node;
   }
 
-  private leave(entry: TableEntry): void {
+  private leave(entry: Placed): void {
     entry.stage = 'out';
     entry.node = undefined;
     entry.child = undefined;
   }
 
-  private countWaiter(entry: TableEntry, change: 1 | -1): void {
+  private countWaiter(entry: Placed, change: 1 | -1): void {
     this.waitingCount += change;
     if (entry.node !== undefined) {
       entry.node.waiters += change;
@@ -237,7 +237,7 @@ export class LockTable<E extends TableEntry = TableEntry> {
     if (node.empty) this.dropTree(node);
   }
 
-  private admit(entry: TableEntry, child: L2Node): void {
+  private admit(entry: Placed, child: L2Node): void {
     entry.stage = 'l2-queue';
     child.insert(entry);
     this.wakeKey(child);
@@ -259,7 +259,7 @@ export class LockTable<E extends TableEntry = TableEntry> {
     this.grant(head);
   }
 
-  private grant(entry: TableEntry): void {
+  private grant(entry: Placed): void {
     this.countWaiter(entry, -1);
     entry.stage = 'held';
     this.heldCount++;

@@ -7,7 +7,7 @@ import type {
   ReleaseGrant,
 } from './commands.js';
 import type { EngineState } from './engine-state.js';
-import type { LocalGrant } from './request.js';
+import { Request } from './request.js';
 
 const RELEASED: ReleaseAnswer = Object.freeze({ type: 'released' });
 const NOT_HELD: ReleaseAnswer = Object.freeze({ type: 'not-held' });
@@ -33,9 +33,8 @@ export function release(state: EngineState, command: Release): ReleaseAnswer {
 
 /** A holder in a local session gives back what it was answered; once it has ended, however that was, nothing is held. */
 export function releaseGrant(state: EngineState, { grant, keepMs }: ReleaseGrant): ReleaseAnswer {
-  const { request } = grant as LocalGrant;
-  if (request?.stage !== 'held' || request.kept) return NOT_HELD;
-  state.endGrant(request, keepMs);
+  if (!(grant instanceof Request) || grant.stage !== 'held' || grant.kept) return NOT_HELD;
+  state.endGrant(grant, keepMs);
   return RELEASED;
 }
 

@@ -71,11 +71,11 @@ function waiters(queue: WaitQueue, indent: string): string[] {
 function holder(request: Request): string {
   const { grant } = request;
   const kept = request.kept ? ` kept until ${request.dueMs}` : '';
-  return `${request.session.id}/${request.id} fence ${grant?.fence} token ${grant?.token}${kept}`;
+  return `${request.sessionId}/${request.requestId} fence ${grant?.fence} token ${grant?.token}${kept}`;
 }
 
 function name(request: Request): string {
-  return `${request.session.id}/${request.id} for ${formatKey(request.key)}`;
+  return `${request.sessionId}/${request.requestId} for ${formatKey(request.key)}`;
 }
 
 function place(request: Request): string {

@@ -32,7 +32,7 @@ export class RequestMemory {
   /** A live request is over: its id stands for this from now on. */
   finish(request: Request, outcome: CancelAnswer['type'], nowMs: number): void {
     this.live.delete(request);
-    this.finished.remember(request.id, outcome, nowMs);
+    this.finished.remember(request.requestId, outcome, nowMs);
   }
 
   /** Drops some of what is too old; called where the session shows life without asking for anything. */

@@ -1,27 +1,37 @@
 import type { Linked, LinkedList, LockKey } from '../core/index.js';
 import type { AcquireAnswer, CallId, Grant } from './commands.js';
 import type { Due } from './deadline-heap.js';
+import type { L1Node, L2Node } from './lock-node.js';
 import type { Session } from './session.js';
-import { TableEntry } from './table-entry.js';
+import type { Placed, Stage } from './table-entry.js';
 
 export type GrantedAnswer = Extract<AcquireAnswer, { type: 'granted' }>;
-
-/** A grant of a local session, which names its request. */
-export interface LocalGrant extends Grant {
-  readonly request: Request;
-}
 
 /**
  * One acquire for its whole life: one id, one place in line, one grant. Its stage in the table says what it is:
  * in a queue: waiting, `dueMs` is the end of the wait · `out`: detached, `dueMs` ends the memory of its arrival number ·
  * `held`: granted, and with `kept` the grant has ended and the key stays taken until `dueMs`.
+ *
+ * In a local session it is the record of its grant too. It is a table entry without being derived from one: making an
+ * object of a derived class takes twice as long.
  */
-export class Request extends TableEntry implements Due, Linked<Request> {
+export class Request implements Grant, Placed, Due, Linked<Request> {
+  readonly l1: string;
+  readonly l2: string | undefined;
+  stage: Stage = 'out';
+  arrival = 0;
+  node: L1Node | undefined = undefined;
+  child: L2Node | undefined = undefined;
+  ahead: Placed | undefined = undefined;
+  behind: Placed | undefined = undefined;
   dueMs = Infinity;
   heapIndex = -1;
   /** Calls that wait for the answer. */
   calls: CallId[] | undefined = undefined;
   answer: GrantedAnswer | undefined = undefined;
+  /** These two are set by a grant in a local session only. */
+  fence = 0n;
+  grantedAtMs = 0;
   kept = false;
   list: LinkedList<Request> | undefined = undefined;
   before: Request | undefined = undefined;
@@ -31,15 +41,25 @@ export class Request extends TableEntry implements Due, Linked<Request> {
 
   constructor(
     readonly session: Session,
-    readonly id: string,
+    readonly requestId: string,
     readonly key: LockKey,
     readonly metadata: Readonly<Record<string, string>> | undefined,
     /** When it was asked for first. */
     readonly sinceMs: number,
-    /** Fences its grant shall cover. */
-    readonly span = 1,
+    /** Fences its grant shall cover; in a local session, from the grant on those it does. */
+    public span = 1,
   ) {
-    super(key);
+    this.l1 = key[0];
+    this.l2 = key.length === 2 ? key[1] : undefined;
+  }
+
+  get sessionId(): string {
+    return this.session.id;
+  }
+
+  /** Of a local session's grant: there the grant itself is the proof. */
+  get token(): string {
+    return '';
   }
 
   get grant(): Grant | undefined {

@@ -11,23 +11,34 @@ import type { L1Node, L2Node } from './lock-node.js';
  */
 export type Stage = 'out' | 'l1-queue' | 'l2-queue' | 'held';
 
-/** One request for one key: waiting, holding, or neither. Made by the caller, moved by the table. */
-export class TableEntry {
+/** What a table moves: made by the caller, everything but the key written by the table only. */
+export interface Placed {
   readonly l1: string;
   /** Undefined for a request for the whole tree. */
   readonly l2: string | undefined;
-  /** Where it stands; written by the table only. */
-  stage: Stage = 'out';
+  stage: Stage;
   /** Its number in the order of arrival, from the first time it was queued; 0 before. Kept when it is withdrawn. */
+  arrival: number;
+  /** @internal */
+  node: L1Node | undefined;
+  /** @internal */
+  child: L2Node | undefined;
+  /** @internal */
+  ahead: Placed | undefined;
+  /** @internal */
+  behind: Placed | undefined;
+}
+
+/** One request for one key: waiting, holding, or neither. */
+export class TableEntry implements Placed {
+  readonly l1: string;
+  readonly l2: string | undefined;
+  stage: Stage = 'out';
   arrival = 0;
-  /** @internal */
   node: L1Node | undefined = undefined;
-  /** @internal */
   child: L2Node | undefined = undefined;
-  /** @internal */
-  ahead: TableEntry | undefined = undefined;
-  /** @internal */
-  behind: TableEntry | undefined = undefined;
+  ahead: Placed | undefined = undefined;
+  behind: Placed | undefined = undefined;
 
   constructor(key: LockKey) {
     this.l1 = key[0];
