@@ -174,7 +174,7 @@ class Run {
     const dead = entries.filter(
       (each) => sessions.get(each.session.id) !== each.session || each.session.dueMs <= this.test.nowMs,
     );
-    const over = entries.filter((each) => each.waiting && each.dueMs <= this.test.nowMs);
+    const over = entries.filter((each) => each.stage.endsWith('-queue') && each.dueMs <= this.test.nowMs);
     expect([...dead, ...over].map(nameOf)).toEqual([]);
   }
 
@@ -226,7 +226,7 @@ class Run {
 }
 
 function nameOf(request: Request): string {
-  return `${request.session.id}/${request.id} for ${request.key.join('/')}`;
+  return `${request.sessionId}/${request.requestId} for ${request.key.join('/')}`;
 }
 
 it(`[I2] [I3] [I6] [I8] [I11] [I12] keeps its promises under random requests, breaks, holds and time, and is empty at the end${scaleNote(10)} (seed ${seed})`, () => {
