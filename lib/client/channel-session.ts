@@ -20,6 +20,7 @@ import {
   releaseOperation,
 } from './channel-frames.js';
 import { type ChannelStream, type StreamListener } from './channel-stream.js';
+import { HalfFrames } from './half-frames.js';
 import type { LiveSession } from './live-session.js';
 import type { Link } from './link.js';
 
@@ -43,6 +44,8 @@ export interface ChannelSessionHost {
   endedByServer(session: LiveSession, code: string, message: string): void;
   /** The server does not know this grant any more. */
   grantLost(session: LiveSession, grant: DriverGrant): void;
+  /** An operator ended this grant. */
+  grantRevoked(session: LiveSession, grant: DriverGrant): void;
 }
 
 interface PendingRenewal {
@@ -67,6 +70,9 @@ export class ChannelSession implements StreamListener {
   private look: Timer | undefined;
   private lookAtMs = Infinity;
   private believable = false;
+  /** Number of the last operation sent on the current stream. */
+  private lastSent = 0;
+  private readonly halves = new HalfFrames((frame) => this.read(frame));
 
   constructor(
     readonly session: LiveSession,
@@ -76,7 +82,8 @@ export class ChannelSession implements StreamListener {
     this.side = new ChannelClientEnd(operationBytes, {
       orphan: (operation) => this.give(releaseOperation(operation, 0)),
       forgotten: (operation) => this.give(cancelOperation(operation)),
-      lost: (operation) => this.lost(operation),
+      lost: (operation) => this.over(operation, (grant) => this.host.grantLost(session, grant)),
+      revoked: (operation) => this.over(operation, (grant) => this.host.grantRevoked(session, grant)),
     });
     if (stream !== undefined) stream.listener = this;
     if (stream === undefined || stream.isOver) this.reconnect();
@@ -144,6 +151,10 @@ export class ChannelSession implements StreamListener {
   }
 
   frame(frame: ServerFrame): void {
+    this.halves.take(frame, frame.received >= this.lastSent);
+  }
+
+  private read(frame: ServerFrame): void {
     const { stream } = this;
     if (stream === undefined) return;
     stream.link.heardAtMs = this.host.clock.monoMs();
@@ -164,6 +175,7 @@ export class ChannelSession implements StreamListener {
   }
 
   ended(status: TransportStatus | undefined, cause: unknown): void {
+    this.halves.finish();
     const { stream } = this;
     this.stream = undefined;
     if (this.session.over.fired) return;
@@ -177,11 +189,12 @@ export class ChannelSession implements StreamListener {
     this.flushSoon();
   }
 
-  private lost(operation: number): void {
+  /** The server says that a grant is over: its holder is told. */
+  private over(operation: number, tell: (grant: DriverGrant) => void): void {
     for (const grant of this.session.grants.all() as readonly ChannelGrant[]) {
       if (grant.number !== operation) continue;
       this.drop(grant);
-      this.host.grantLost(this.session, grant);
+      tell(grant);
       return;
     }
   }
@@ -203,6 +216,7 @@ export class ChannelSession implements StreamListener {
       const parts = this.side.take();
       if (parts === undefined) return;
       const { received, renewal, firstOperation, operations } = parts;
+      this.lastSent = firstOperation + operations.length - 1;
       this.stream.write({ hello: undefined, received, renewal, firstOperation, operations, goodbye: false });
     }
   }
@@ -248,6 +262,7 @@ export class ChannelSession implements StreamListener {
 
   /** The stream has lost its place: another one begins where the last frame in order ended. */
   private restart(): void {
+    this.halves.drop();
     this.stream?.close();
     this.stream = undefined;
     this.reconnect();
@@ -281,6 +296,8 @@ export class ChannelSession implements StreamListener {
       leaseMs: 0,
       incarnation: this.incarnation,
       client: this.host.client,
+      // Told when the session was opened.
+      host: '',
     };
     stream.write(helloFrame(hello, this.side.received));
   }
