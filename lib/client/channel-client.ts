@@ -39,6 +39,8 @@ import { Hooks } from './hooks.js';
 import type { LiveSession } from './live-session.js';
 import { LockClient } from './lock-client.js';
 import { LockService } from './lock-service.js';
+import { OperatorCalls } from './operator-calls.js';
+import { ownHost } from './own-host.js';
 import { RemoteCloses } from './remote-close.js';
 import { isSession, SessionSlot } from './session-slot.js';
 import type { StoreClient } from './store-client.js';
@@ -56,6 +58,7 @@ export class ChannelClient implements StoreClient {
   lastWord: string | undefined;
   private readonly connection: Connection;
   private readonly opener: ChannelOpener;
+  readonly operator: OperatorCalls;
   private readonly slots = new Map<number, SessionSlot>();
   private readonly byTtl = new Map<number, SessionSlot>();
   private readonly ladder: readonly number[];
@@ -97,7 +100,9 @@ export class ChannelClient implements StoreClient {
       clock,
       metadata,
       settings.clientName ?? '',
+      ownHost(),
     );
+    this.operator = new OperatorCalls(this.service, settings.clientName ?? ownHost());
     this.remoteCloses = new RemoteCloses(this.service, clock, random);
     this.acquireHost = this.makeAcquireHost();
     this.sessionHost = this.makeSessionHost();
@@ -351,6 +356,7 @@ export class ChannelClient implements StoreClient {
       endedByServer: (session, code, message) =>
         this.slotOf(session)?.over(session, endByWatch(code, message)),
       grantLost: (_, grant) => this.host.endGrant(grant, 'not-held', 'LOCK_NOT_FOUND'),
+      grantRevoked: (_, grant) => this.host.endGrant(grant, 'revoked', 'REVOKED'),
     };
   }
 

@@ -81,8 +81,11 @@ function reportOf(key: LockKey, { locked, holders, waiters, waiterCount }: Chann
   };
 }
 
-function labelOf({ client }: Pick<ChannelHolder, 'client'>): { readonly client?: string } {
-  return client === '' ? {} : { client };
+function labelOf({ client, host = '' }: Pick<ChannelHolder, 'client'> & { readonly host?: string }): {
+  readonly client?: string;
+  readonly host?: string;
+} {
+  return { ...(client === '' ? {} : { client }), ...(host === '' ? {} : { host }) };
 }
 
 function keyOf({ l1, l2 }: Pick<ChannelHolder, 'l1' | 'l2'>): LockKey {

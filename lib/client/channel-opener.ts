@@ -21,6 +21,7 @@ export class ChannelOpener {
     private readonly clock: Clock,
     private readonly metadata: Metadata,
     private readonly client: string,
+    private readonly host: string,
   ) {}
 
   open(link: Link, listener: StreamListener): ChannelStream {
@@ -68,7 +69,8 @@ export class ChannelOpener {
         failed(status ?? 'OTHER', cause ?? new Error('the channel ended before it was welcomed'));
       },
     });
-    const hello = { expectedServer: '', sessionId: '', leaseMs, incarnation: 1, client: this.client };
+    const { client, host } = this;
+    const hello = { expectedServer: '', sessionId: '', leaseMs, incarnation: 1, client, host };
     stream.write(helloFrame(hello, 0));
   }
 

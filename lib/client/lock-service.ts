@@ -8,8 +8,10 @@ import {
   SCOPE_L2,
   WIRE_STATUS,
   type CloseSessionResponse,
+  type ListHoldersResponse,
   type LockResponse,
   type ReleaseResponse,
+  type RevokeResponse,
   type SessionResponse,
 } from '../rpc/index.js';
 import type { CallOutcome } from '../session/index.js';
@@ -42,7 +44,16 @@ export interface LockServiceParts {
   readonly connectTimeoutMs: number;
 }
 
-/** The six RPCs, each with a finite deadline, none of which ever rejects. */
+/** What an operator ends. */
+export interface RevokeCommand {
+  readonly key: LockKey;
+  /** 0n: whichever grant there is. */
+  readonly fence: bigint;
+  readonly below: boolean;
+  readonly client: string;
+}
+
+/** The unary RPCs, each with a finite deadline, none of which ever rejects. */
 export class LockService {
   constructor(private readonly parts: LockServiceParts) {}
 
@@ -96,6 +107,33 @@ export class LockService {
 
   closeSession(session: SessionRef, timeoutMs: number): Promise<CallOutcome<CloseSessionResponse>> {
     return this.call(lockService.CloseSession, named(session), timeoutMs);
+  }
+
+  /** On a link that is up, once: a copy of it without a fence could end the lock of whoever is next. */
+  async revoke(
+    link: Link,
+    { key: [p1, p2], ...asked }: RevokeCommand,
+    timeoutMs: number,
+  ): Promise<CallOutcome<RevokeResponse>> {
+    const scope = p2 === undefined ? SCOPE_L1 : SCOPE_L2;
+    const request = {
+      ...asked,
+      scope,
+      p1,
+      p2: p2 ?? '',
+      protocolVersion: PROTOCOL_VERSION,
+      expectedServer: '',
+    };
+    return checked(await sendUnary(this.parts, link, lockService.Revoke, request, timeoutMs).outcome);
+  }
+
+  async listHolders(
+    afterFence: bigint,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<CallOutcome<ListHoldersResponse>> {
+    const request = { afterFence, limit, protocolVersion: PROTOCOL_VERSION, expectedServer: '' };
+    return checked(await this.call(lockService.ListHolders, request, timeoutMs));
   }
 
   /** Opens a watch on a link that is up. */

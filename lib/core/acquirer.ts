@@ -126,6 +126,7 @@ export class Acquirer {
     }
     const hold = new Hold(instance, grant, ask.terms, now);
     instance.figures?.held(hold);
+    if (grant.ended !== undefined) hold.lose(grant.ended, true);
     if ((grant.lease as Lease).state !== 'alive' || !hold.heldAt(now)) throw bornDead(hold);
     if (instance.events.has('lock.granted')) instance.tellGranted(hold, now.monoMs - ask.askedAt.monoMs);
     return hold;

@@ -13,6 +13,7 @@ export type {
   DriverHealth,
   DriverHost,
   DriverSettings,
+  GrantEnd,
   KeptLease,
   LeaseTerms,
   LockDriver,
@@ -22,7 +23,14 @@ export type {
 export type { LockEvent } from './lock-events.js';
 export type { LockEnd, LockHandle, LockOwner, ReleaseOutcome } from './lock-handle.js';
 export { lockKey, type KeyInput, type LockKey } from './lock-key.js';
-export type { HolderReport, LockReport, WaiterReport } from './lock-report.js';
+export type {
+  HolderPage,
+  HolderReport,
+  ListedHolder,
+  LockReport,
+  PageOptions,
+  WaiterReport,
+} from './lock-report.js';
 export {
   DEFAULT_ATTEMPT_MS,
   DEFAULT_GRACE_MS,
@@ -39,6 +47,7 @@ export {
 } from './options.js';
 export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
 export { systemRandom, type Random } from './random.js';
+export type { RevokeOptions, RevokeReport } from './revoke.js';
 export { ENTER_SECTION, type Section, type SectionOptions, type Sections } from './section.js';
 export {
   noTelemetry,

@@ -22,7 +22,7 @@ export type LockErrorCode =
   | 'NOT_INITIALIZED';
 
 /** What the caller was doing. */
-export type LockOperation = 'acquire' | 'extend' | 'release' | 'inspect';
+export type LockOperation = 'acquire' | 'extend' | 'release' | 'inspect' | 'revoke';
 
 /** Why a handle stopped being held without a release. */
 export type LossReason =

@@ -1,7 +1,7 @@
 import { Acquisition, type AcquiringCall } from './acquisition.js';
 import { CountedHandle } from './counted-handle.js';
 import { systemClock, type Clock } from './clock.js';
-import { InvalidOptionError, LockReentryError } from './errors.js';
+import { BackendStateError, ClosedError, InvalidOptionError, LockReentryError } from './errors.js';
 import { currentFrame, judge, runOutsideFlow, type Frame } from './flow.js';
 import { HeldSection, runSection } from './held-section.js';
 import { Candidacy, checkElection, type Election, type ElectionOptions } from './election.js';
@@ -25,6 +25,7 @@ import {
 } from './options.js';
 import { Owner } from './owner.js';
 import { quote } from './quote.js';
+import { checkRevoke, type RevokeOptions, type RevokeReport } from './revoke.js';
 import { systemRandom, type Random } from './random.js';
 import { plainAcquire, resolveAcquire, resolveOptions, type ResolvedAcquire } from './resolve.js';
 import { ENTER_SECTION, type Section, type SectionOptions, type Sections } from './section.js';
@@ -131,6 +132,19 @@ class FrontEnd implements Klock, Sections {
 
   async inspect(key: KeyInput): Promise<LockReport> {
     return await this.instance.driver.inspect(this.full(parseKey(key)));
+  }
+
+  async revoke(key: KeyInput, options: RevokeOptions = {}): Promise<RevokeReport> {
+    const full = this.full(parseKey(key));
+    const asked = checkRevoke(full, options);
+    const { driver, isClosing } = this.instance;
+    if (isClosing) throw new ClosedError(`klock instance '${this.name}' is closed`, { operation: 'revoke' });
+    if (driver.revoke !== undefined) return await driver.revoke(full, asked);
+    throw new BackendStateError(`the ${driver.name} driver cannot revoke`, {
+      key: full,
+      operation: 'revoke',
+      code: 'BACKEND_MISCONFIGURED',
+    });
   }
 
   async releaseToken(key: KeyInput, token: string): Promise<void> {

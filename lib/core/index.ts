@@ -23,6 +23,7 @@ export { optionsFromEnv, type EnvironmentOptions } from './options-from-env.js';
 export { pause } from './pause.js';
 export * from './quote.js';
 export * from './random.js';
+export * from './revoke.js';
 export * from './section.js';
 export { SlotMap } from './slot-map.js';
 export * from './telemetry.js';

@@ -359,8 +359,11 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   endGrant(grant: DriverGrant, reason: LossReason, code: string): void {
+    const end = { reason, code };
+    // Its answer may be on its way to whoever asked: then it is lost when it is read.
+    grant.ended = end;
     for (const hold of (grant.lease as Lease).tenants()) {
-      if ((hold as Hold).grant === grant) hold.lose({ reason, code }, false);
+      if ((hold as Hold).grant === grant) hold.lose(end, false);
     }
   }
 

@@ -5,6 +5,7 @@ import type { LockHandle, LockOwner } from './lock-handle.js';
 import type { KeyInput } from './lock-key.js';
 import type { LockReport } from './lock-report.js';
 import type { AcquireOptions, TryOptions } from './options.js';
+import type { RevokeOptions, RevokeReport } from './revoke.js';
 
 /** A section that runs while a lock is held. */
 export type Work<T> = (lock: LockHandle) => PromiseLike<T> | T;
@@ -41,6 +42,14 @@ export interface Klock extends AsyncDisposable {
   isLocked(key: KeyInput): Promise<boolean>;
   /** Who holds and who waits. Diagnostic only. */
   inspect(key: KeyInput): Promise<LockReport>;
+  /**
+   * For operators: ends what is held of exactly this key, whoever holds it, and says what that was. The holder loses its lock
+   * with reason `revoked` as soon as it hears of it, at its next renewal at the latest; the next waiter is granted at once,
+   * with a larger fence. Until the old holder has heard, both may believe that they hold: only the fence guards there.
+   * @throws InvalidKeyError, InvalidOptionError before any I/O; LockUnavailableError: it may or may not have been carried
+   * out, and repeating it with `fence` ends nobody else's lock; BackendStateError where the store does not know it or refuses.
+   */
+  revoke(key: KeyInput, options?: RevokeOptions): Promise<RevokeReport>;
   /** Releases by token. @throws LockNotHeldError, InvalidTokenError, LockUnavailableError */
   releaseToken(key: KeyInput, token: string): Promise<void>;
   /** Extends by token. @throws LockNotHeldError, InvalidTokenError, InvalidOptionError, LockUnavailableError */

@@ -1,8 +1,9 @@
 import type { Clock, Instant } from './clock.js';
 import type { LossReason } from './errors.js';
 import type { LockKey } from './lock-key.js';
-import type { LockReport } from './lock-report.js';
+import type { HolderPage, LockReport, PageOptions } from './lock-report.js';
 import type { Random } from './random.js';
+import type { RevokeOptions, RevokeReport } from './revoke.js';
 
 /** What a back end can promise. The contract suite proves it and prints the table of the docs. */
 export interface Capabilities {
@@ -26,6 +27,8 @@ export interface Capabilities {
   readonly inspect: 'all' | 'none';
   /** Whether `atLeastMs` is supported. */
   readonly atLeast: boolean;
+  /** Whether an operator can end a grant by its key. */
+  readonly revoke: boolean;
   /** Held locks survive a restart of the store. */
   readonly survivesRestart: boolean;
 }
@@ -113,6 +116,14 @@ export interface DriverGrant {
   readonly decidedAt?: Instant;
   /** The token was shown to someone: from now on the grant is never passed on. */
   pin?(): void;
+  /** Why it ended before the front end had read it. Written by `host.endGrant`. */
+  ended?: GrantEnd | undefined;
+}
+
+/** Why the store ended a grant. */
+export interface GrantEnd {
+  readonly reason: LossReason;
+  readonly code: string;
 }
 
 /** A definite no: busy until `waitMs` was over. Nothing is left behind. */
@@ -215,6 +226,14 @@ export interface LockDriver {
   releaseToken(key: LockKey, token: string): Promise<void>;
   /** @throws LockNotHeldError, InvalidTokenError, InvalidOptionError, LockUnavailableError */
   extendToken(key: LockKey, token: string, ttlMs: number): Promise<void>;
+  /**
+   * Only with capability `revoke: true`: ends what is held of a key, whoever holds it, and says what that was. The holder's
+   * client is told, at its next renewal at the latest; `host.endGrant(..., 'revoked', 'REVOKED')` in one's own process.
+   * @throws LockUnavailableError, BackendStateError
+   */
+  revoke?(key: LockKey, options: RevokeOptions): Promise<RevokeReport>;
+  /** Who holds anything at all, in pages, where the store can tell. @throws LockUnavailableError, BackendStateError */
+  holders?(page: PageOptions): Promise<HolderPage>;
   /** Waits for and gives up what is left within `timeoutMs`; repeatable. Never rejects; false: something could not be told to the store. */
   close(timeoutMs: number): Promise<boolean>;
 }

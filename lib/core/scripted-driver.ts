@@ -54,6 +54,7 @@ export class ScriptedDriver implements LockDriver {
       byToken: 'session',
       inspect: 'none',
       atLeast: false,
+      revoke: false,
       survivesRestart: false,
       ...capabilities,
     };

@@ -1,4 +1,4 @@
-import type { LockKey } from '../core/index.js';
+import type { HolderReport, LockKey } from '../core/index.js';
 
 /** Why a session ended. The words `lease_expired`, `client_close` and `server_restarting` travel on the wire (behaviour.md 1.7). */
 export type SessionEndReason = 'lease_expired' | 'client_close' | 'server_restarting';
@@ -17,6 +17,7 @@ export type EngineCommand =
   | Release
   | CancelCall
   | ReleaseGrant
+  | Revoke
   | Drain
   | FencesReserved
   | HoldGrants
@@ -29,6 +30,8 @@ export interface OpenSession {
   readonly leaseMs: number;
   /** A label for reports. */
   readonly client?: string;
+  /** Where the client runs, for reports. */
+  readonly host?: string;
   /** The host sees to it that no request or release comes twice: nothing that is over is remembered. Default false. */
   readonly exactlyOnce?: boolean;
   /**
@@ -108,6 +111,18 @@ export interface ReleaseGrant {
   readonly keepMs?: number;
 }
 
+/** An operator ends what is held of a key, whoever holds it; every end is announced before anything of it is granted again. */
+export interface Revoke {
+  readonly type: 'revoke';
+  readonly key: LockKey;
+  /** Only the grant that covers this fence. */
+  readonly fence?: bigint;
+  /** Of an L1: also every grant below it. */
+  readonly below?: boolean;
+  /** Who asks, for the log of the host. */
+  readonly by?: string;
+}
+
 /** From now on nothing is granted: every waiter is refused with `draining`; sessions and their grants live on. */
 export interface Drain {
   readonly type: 'drain';
@@ -147,6 +162,8 @@ export interface Grant {
   readonly span: number;
   readonly grantedAtMs: number;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** In a local session: what the host keeps with it. The engine does not look at it. */
+  holder?: object | undefined;
 }
 
 /** Why an acquire is not granted. */
@@ -198,6 +215,13 @@ export type ReleaseAnswer =
       readonly refusal: Extract<Refusal, { why: 'conflict' | 'session-gone' | 'session-not-found' }>;
     };
 
+/** Who held; the first 100 are named. */
+export interface RevokeAnswer {
+  readonly type: 'revoked';
+  readonly ended: readonly HolderReport[];
+  readonly endedCount: number;
+}
+
 export type CancelAnswer =
   | { readonly type: 'cancelled' }
   | { readonly type: 'was-granted-now-released' }
@@ -214,6 +238,7 @@ export interface Answers {
   'cancel-call': CancelAnswer;
   release: ReleaseAnswer;
   'release-grant': ReleaseAnswer;
+  revoke: RevokeAnswer;
   drain: undefined;
   'fences-reserved': undefined;
   'hold-grants': undefined;
@@ -230,6 +255,8 @@ export type Effect =
     }
   /** Tell whoever watches the session; its locks are freed after this effect. */
   | { readonly type: 'session-ended'; readonly sessionId: string; readonly reason: SessionEndReason }
+  /** Tell the holder that its grant was ended; its key is free after this effect. */
+  | { readonly type: 'grant-revoked'; readonly grant: Grant; readonly by: string | undefined }
   /** Make fences up to `upTo` durable, then say `fences-reserved`. */
   | { readonly type: 'reserve-fences'; readonly upTo: bigint };
 

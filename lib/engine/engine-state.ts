@@ -123,6 +123,16 @@ export class EngineState {
     else this.table.release(request);
   }
 
+  /** A key that was kept taken is free. */
+  endKept(request: Request): void {
+    assert(request.kept, 'only a key that is kept is let go');
+    this.deadlines.remove(request);
+    request.kept = false;
+    request.session.keptKeys--;
+    this.kept--;
+    this.table.release(request);
+  }
+
   /** A request leaves the line; its calls are answered. What becomes of its id is for the caller to say. */
   leaveLine(request: Request, refusal: Refusal): void {
     this.deadlines.remove(request);

@@ -1,10 +1,19 @@
-import { assert, assertNever, type LockKey, type LockReport } from '../core/index.js';
+import {
+  assert,
+  assertNever,
+  type HolderPage,
+  type LockKey,
+  type LockReport,
+  type PageOptions,
+} from '../core/index.js';
 import { acquire, detachCall } from './acquire.js';
 import type { Answers, Effect, EngineCommand, EngineOptions, HoldGrants, Outcome } from './commands.js';
 import { EngineState } from './engine-state.js';
 import { expireDue } from './expiry.js';
 import { inspect } from './inspect.js';
+import { listHolders } from './list-holders.js';
 import { cancelCall, cancelRequest, release, releaseGrant } from './release.js';
+import { revoke } from './revoke.js';
 import { closeSession, openSession, renewSession } from './session-commands.js';
 
 /** How much an engine knows at the moment. All but `remembered` and `remembering` return to 0 when nobody uses it. */
@@ -83,6 +92,11 @@ export class Engine {
     return inspect(this.state, key, Math.max(nowMs, this.state.nowMs));
   }
 
+  /** Who holds anything at all, the longest held first, in pages. Looks at every holder: for people, not for programs. */
+  holders(page: PageOptions, nowMs: number): HolderPage {
+    return listHolders(this.state, page, Math.max(nowMs, this.state.nowMs));
+  }
+
   stats(): EngineStats {
     const { state } = this;
     let remembered = 0;
@@ -108,6 +122,8 @@ export class Engine {
         return release(state, command);
       case 'release-grant':
         return releaseGrant(state, command);
+      case 'revoke':
+        return revoke(state, command);
       case 'renew-session':
         return renewSession(state, command);
       case 'cancel-request':

@@ -20,10 +20,7 @@ export function expireDue(state: EngineState): void {
 
 function expireRequest(state: EngineState, request: Request): void {
   if (request.kept) {
-    request.kept = false;
-    request.session.keptKeys--;
-    state.kept--;
-    state.table.release(request);
+    state.endKept(request);
   } else if (request.stage === 'out') {
     state.detached--;
     request.session.requests.live.delete(request);

@@ -39,7 +39,7 @@ export function inspect(state: EngineState, key: LockKey, nowMs: number): LockRe
 }
 
 /** Whether what it rests on still lasts: a lease or kept key that is over but not yet ended holds nothing. */
-function alive(entry: Placed, nowMs: number): boolean {
+export function alive(entry: Placed, nowMs: number): boolean {
   const request = entry as Request;
   return nowMs < endOf(request);
 }
@@ -58,13 +58,15 @@ function addWaiters(waiting: Placed[], queue: L1Node | L2Node, l2: string | unde
   }
 }
 
-function holder(nowMs: number, request: Request): HolderReport {
+/** One holder as reports name it. */
+export function holder(nowMs: number, request: Request): HolderReport {
   const { grant, session } = request;
   return {
     key: request.key,
     fence: grant?.fence ?? 0n,
     session: maskId(session.id),
     ...(session.client === undefined ? {} : { client: session.client }),
+    ...(session.host === undefined ? {} : { host: session.host }),
     ...(request.metadata === undefined ? {} : { metadata: request.metadata }),
     heldMs: nowMs - (grant?.grantedAtMs ?? nowMs),
     leaseLeftMs: endOf(request) - nowMs,

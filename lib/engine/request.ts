@@ -33,6 +33,8 @@ export class Request implements Grant, Placed, Due, Linked<Request> {
   fence = 0n;
   grantedAtMs = 0;
   kept = false;
+  /** What the host of a local session keeps with its grant. */
+  holder: object | undefined = undefined;
   list: LinkedList<Request> | undefined = undefined;
   before: Request | undefined = undefined;
   after: Request | undefined = undefined;

@@ -1,6 +1,6 @@
 import { assert } from '../core/index.js';
 import { AgedMemory } from './aged-memory.js';
-import type { Refusal, SessionEndReason } from './commands.js';
+import type { OpenSession, Refusal, SessionEndReason } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
 import type { RequestMemoryLimits } from './request-memory.js';
 import { Session } from './session.js';
@@ -39,9 +39,9 @@ export class SessionBook {
     return this.leases.nextMs;
   }
 
-  open(id: string, leaseMs: number, client: string | undefined, nowMs: number, local: boolean): Session {
+  open({ sessionId: id, leaseMs, client, host, local = false }: OpenSession, nowMs: number): Session {
     assert(!this.live.has(id), 'a session id is used once');
-    const session = new Session(id, leaseMs, client, this.limits, local);
+    const session = new Session(id, leaseMs, client, this.limits, local, host);
     this.live.set(id, session);
     this.leases.set(session, nowMs + leaseMs);
     return session;

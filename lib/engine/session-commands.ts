@@ -7,8 +7,7 @@ export function openSession(state: EngineState, command: OpenSession): SessionAn
   if (state.sessions.size >= state.options.maxSessions) {
     return { type: 'refused', refusal: { why: 'limit', limit: 'sessions' } };
   }
-  const { sessionId, leaseMs, client, local = false } = command;
-  const session = state.sessions.open(sessionId, leaseMs, client, state.nowMs, local);
+  const session = state.sessions.open(command, state.nowMs);
   if (command.exactlyOnce === true) session.forget();
   return describe(session);
 }

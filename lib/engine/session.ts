@@ -19,6 +19,7 @@ export class Session implements Due {
     limits: RequestMemoryLimits,
     /** See `OpenSession.local`. */
     readonly local = false,
+    readonly host?: string,
   ) {
     this.requests = new RequestMemory(local ? FORGETFUL : limits, local);
   }

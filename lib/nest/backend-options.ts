@@ -1,4 +1,4 @@
-import type { LockDriver } from '../core/index.js';
+import type { LockDriver, LockKey } from '../core/index.js';
 import type { EtcdOptions } from '../drivers/etcd/index.js';
 import type { RedisDriverOptions, redisDriver } from '../drivers/redis/index.js';
 
@@ -56,6 +56,15 @@ export interface HostedServerOptions {
   readonly stateDir?: string;
   readonly firstStart?: boolean;
   readonly drainMs?: number;
+  readonly mayRevoke?:
+    | boolean
+    | ((asked: {
+        readonly key: LockKey;
+        readonly fence?: bigint;
+        readonly below: boolean;
+        readonly peer: string;
+        readonly client: string;
+      }) => boolean);
   readonly maxSessions?: number;
   readonly maxWaiters?: number;
   readonly maxWaitersPerKey?: number;

@@ -20,6 +20,8 @@ export interface ChannelHello {
   readonly leaseMs: number;
   readonly incarnation: number;
   readonly client: string;
+  /** Host name and process; '' where they are not told. */
+  readonly host: string;
 }
 
 export interface ChannelRenewal {
@@ -144,10 +146,11 @@ function writeHello(writer: WireWriter, hello: ChannelHello): void {
   writer.number(32, hello.leaseMs);
   writer.number(40, hello.incarnation);
   writer.string(50, hello.client);
+  writer.string(58, hello.host);
 }
 
 function readHello(reader: WireReader): ChannelHello {
-  let [protocolVersion, expectedServer, sessionId, client] = ['', '', '', ''];
+  let [protocolVersion, expectedServer, sessionId, client, host] = ['', '', '', '', ''];
   let [leaseMs, incarnation] = [0, 0];
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 10) protocolVersion = reader.string();
@@ -156,9 +159,10 @@ function readHello(reader: WireReader): ChannelHello {
     else if (tag === 32) leaseMs = reader.number();
     else if (tag === 40) incarnation = reader.number();
     else if (tag === 50) client = reader.string();
+    else if (tag === 58) host = reader.string();
     else reader.skip(tag);
   }
-  return { protocolVersion, expectedServer, sessionId, leaseMs, incarnation, client };
+  return { protocolVersion, expectedServer, sessionId, leaseMs, incarnation, client, host };
 }
 
 function writeRenewal(writer: WireWriter, renewal: ChannelRenewal): void {

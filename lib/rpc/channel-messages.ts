@@ -38,6 +38,7 @@ export const Outcome = {
   WasGrantedNowReleased: 5,
   Refused: 6,
   Reported: 7,
+  Revoked: 8,
 } as const;
 
 export interface ChannelAnswer {

@@ -10,6 +10,7 @@ export interface ChannelHolder {
   readonly fence: bigint;
   readonly session: string;
   readonly client: string;
+  readonly host: string;
   readonly metadata: Labels | undefined;
   readonly heldMs: number;
   readonly leaseLeftMs: number;
@@ -61,11 +62,12 @@ function writeHolder(writer: WireWriter, holder: ChannelHolder): void {
   if (holder.metadata !== undefined) writeLabels(writer, 50, holder.metadata);
   writer.number(56, holder.heldMs);
   writer.number(64, holder.leaseLeftMs);
+  writer.string(74, holder.host);
   writer.end(start);
 }
 
 function readHolder(reader: WireReader): ChannelHolder {
-  let [l1, l2, session, client, heldMs, leaseLeftMs, fence] = ['', '', '', '', 0, 0, 0n];
+  let [l1, l2, session, client, host, heldMs, leaseLeftMs, fence] = ['', '', '', '', '', 0, 0, 0n];
   let metadata: Record<string, string> | undefined;
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === 10) l1 = reader.string();
@@ -76,9 +78,10 @@ function readHolder(reader: WireReader): ChannelHolder {
     else if (tag === 50) readLabel(reader, (metadata ??= {}));
     else if (tag === 56) heldMs = reader.number();
     else if (tag === 64) leaseLeftMs = reader.number();
+    else if (tag === 74) host = reader.string();
     else reader.skip(tag);
   }
-  return { l1, l2, fence, session, client, metadata, heldMs, leaseLeftMs };
+  return { l1, l2, fence, session, client, host, metadata, heldMs, leaseLeftMs };
 }
 
 function writeWaiter(writer: WireWriter, waiter: ChannelWaiter): void {

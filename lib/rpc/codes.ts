@@ -9,6 +9,8 @@ import { statusText } from './status-text.js';
 export const WIRE_STATUS = {
   /** Something in the request cannot be used. */
   BAD_REQUEST: 400,
+  /** The server's own rules do not let this client do it. */
+  FORBIDDEN: 403,
   /** Never existed, or is forgotten. */
   SESSION_NOT_FOUND: 404,
   /** The token is not held by this session. */

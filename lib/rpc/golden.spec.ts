@@ -188,7 +188,7 @@ describe('golden bytes', () => {
 });
 
 describe('service definition', () => {
-  it('[K-025] names the seven methods under their exact paths and kinds', () => {
+  it('[K-025] names the nine methods under their exact paths and kinds', () => {
     const table = Object.values(lockService).map((method) => [
       method.path,
       method.requestStream,
@@ -203,6 +203,8 @@ describe('service definition', () => {
       ['/klock.v1.LockService/CloseSession', false, false],
       ['/klock.v1.LockService/WatchSession', true, true],
       ['/klock.v1.LockService/Channel', true, true],
+      ['/klock.v1.LockService/Revoke', false, false],
+      ['/klock.v1.LockService/ListHolders', false, false],
     ]);
   });
 });

@@ -22,6 +22,8 @@ const LIMITED: ReadonlySet<string> = new Set([
   lockService.Acquire.path,
   lockService.WatchSession.path,
   lockService.Channel.path,
+  lockService.Revoke.path,
+  lockService.ListHolders.path,
 ]);
 
 const RATE: Refused = { code: status.RESOURCE_EXHAUSTED, details: 'too many calls from this address' };

@@ -1,30 +1,23 @@
 import type { LockKey, LockReport } from '../core/index.js';
 import type { ChannelHolder, ChannelReport, ChannelWaiter } from '../rpc/index.js';
-
-/** UTF-16 units of text in one report: a frame holds 64 KiB, a unit takes up to three bytes. Who does not fit is counted only. */
-const MAX_REPORT_TEXT = 16_000;
-/** What an entry costs beside its texts. */
-const ENTRY_TEXT = 24;
+import { reportRoom } from './report-room.js';
 
 /** A report as it travels: everybody the engine names, as far as they fit into one frame. */
 export function channelReport(report: LockReport): ChannelReport {
-  let room = MAX_REPORT_TEXT;
-  const fits = (texts: readonly string[]): boolean => {
-    room -= texts.reduce((sum, text) => sum + text.length, ENTRY_TEXT);
-    return room >= 0;
-  };
+  const fits = reportRoom();
   const holders = report.holders.map(holderOf).filter((holder) => fits(textsOf(holder)));
   const waiters = report.waiters.map(waiterOf).filter((waiter) => fits(textsOf(waiter)));
   return { locked: report.locked, holders, waiters, waiterCount: report.waiterCount };
 }
 
 function holderOf(holder: LockReport['holders'][number]): ChannelHolder {
-  const { fence, session, client = '', metadata, heldMs, leaseLeftMs } = holder;
+  const { fence, session, client = '', host = '', metadata, heldMs, leaseLeftMs } = holder;
   return {
     ...partsOf(holder.key),
     fence,
     session,
     client,
+    host,
     metadata,
     heldMs: whole(heldMs),
     leaseLeftMs: whole(leaseLeftMs),
@@ -41,7 +34,8 @@ function partsOf(key: LockKey): { l1: string; l2: string } {
 
 function textsOf(entry: ChannelHolder | ChannelWaiter): string[] {
   const labels = 'metadata' in entry ? Object.entries(entry.metadata ?? {}).flat() : [];
-  return [entry.l1, entry.l2, entry.session, entry.client, ...labels];
+  const host = 'host' in entry ? entry.host : '';
+  return [entry.l1, entry.l2, entry.session, entry.client, host, ...labels];
 }
 
 function whole(ms: number): number {

@@ -150,16 +150,23 @@ class ChannelStream implements SessionStream {
     const { checks, errors } = this.rpc.parts;
     if (hello === undefined)
       return this.refuse(errors.of('BAD_REQUEST', 'the first frame must have a hello'));
-    const wrong = checks.envelope(hello) ?? checks.length('client', hello.client, MAX_ID_BYTES);
+    const wrong =
+      checks.envelope(hello) ??
+      checks.length('client', hello.client, MAX_ID_BYTES) ??
+      checks.length('host', hello.host, MAX_ID_BYTES);
     if (wrong !== undefined) return this.refuse(wrong);
     if (hello.sessionId === '') this.open(hello);
     else this.resume(hello, received);
   }
 
   private open(hello: ChannelHello): void {
-    const { protocolVersion, expectedServer, client } = hello;
+    const { protocolVersion, expectedServer, client, host } = hello;
     const request = { leaseMs: BigInt(hello.leaseMs), protocolVersion, expectedServer };
-    const facts = { exactlyOnce: true, ...(client === '' ? {} : { client }) };
+    const facts = {
+      exactlyOnce: true,
+      host: host === '' ? this.call.peer : host,
+      ...(client === '' ? {} : { client }),
+    };
     this.rpc.parts.sessions.create(request, (answer) => this.opened(hello, answer), this.call, facts);
   }
 

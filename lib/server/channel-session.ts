@@ -113,6 +113,12 @@ export class ChannelSession implements WatchSink {
     return this.side.unacknowledged <= MAX_UNREAD_ANSWERS;
   }
 
+  /** An operator ended the grant of an acquire: written now, before whoever is next is told of its grant. */
+  revoked(number: number): void {
+    this.side.revoke({ ...plain(number, Outcome.Revoked) });
+    this.flush();
+  }
+
   /** The session has ended, or is declared to have. */
   deliver(event: ServerEvent): boolean {
     const code = isWireCode(event.code) ? event.code : 'SESSION_GONE';
@@ -218,8 +224,8 @@ export class ChannelSession implements WatchSink {
 
   private release({ of, keepMs }: ChannelOperation, number: number): void {
     const token = this.side.tokenOf(of);
-    if (token === undefined) return this.answer(number, Outcome.NotHeld);
     this.side.ended(of);
+    if (token === undefined) return this.answer(number, Outcome.NotHeld);
     const { host } = this.parts;
     const answer = host.apply({
       type: 'release',

@@ -18,6 +18,7 @@ describe('the engine at work', () => {
     const options = { lastFence: 0n, reservedFence: 4n, fenceBlock: 4n, mintToken: () => `lk_${++tokens}` };
     host = new EngineHost(options, clock, {
       onSessionEnded: (sessionId, reason) => told.push(`${sessionId} ${reason}`),
+      onRevoked: ({ sessionId, fence }) => told.push(`${sessionId} revoked ${fence}`),
       reserveFences: (upTo) => reserve(upTo),
       onReserveFailed: () => (failed += 1),
     });

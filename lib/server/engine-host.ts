@@ -1,4 +1,11 @@
-import { type Clock, type LockKey, type LockReport, type Timer } from '../core/index.js';
+import {
+  type Clock,
+  type HolderPage,
+  type LockKey,
+  type LockReport,
+  type PageOptions,
+  type Timer,
+} from '../core/index.js';
 import {
   type Acquire,
   type AcquireAnswer,
@@ -9,6 +16,7 @@ import {
   type EngineCommand,
   type EngineOptions,
   type EngineStats,
+  type Grant,
   type SessionEndReason,
 } from '../engine/index.js';
 
@@ -18,6 +26,8 @@ export type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
 export interface EngineHostEvents {
   /** A session ended; its locks are granted to others only after this returned. */
   onSessionEnded(sessionId: string, reason: SessionEndReason): void;
+  /** An operator ended a grant; its key is granted to others only after this returned. */
+  onRevoked(grant: Grant, by: string | undefined): void;
   /** Makes fences up to here durable; rejects where that failed. */
   reserveFences(upTo: bigint): Promise<void>;
   /** A reservation failed and is tried again. */
@@ -61,6 +71,10 @@ export class EngineHost {
 
   inspect(key: LockKey): LockReport {
     return this.engine.inspect(key, this.clock.monoMs());
+  }
+
+  holders(page: PageOptions): HolderPage {
+    return this.engine.holders(page, this.clock.monoMs());
   }
 
   /** Asked before every command; what it returns is applied first. */
@@ -181,6 +195,8 @@ export class EngineHost {
         return this.answer(effect.callId, effect.answer);
       case 'session-ended':
         return this.announce(effect.sessionId, effect.reason);
+      case 'grant-revoked':
+        return this.events.onRevoked(effect.grant, effect.by);
       case 'reserve-fences':
         return void this.reserve(effect.upTo);
     }

@@ -1,5 +1,5 @@
-import type { Clock, LockKey, LockReport } from '../core/index.js';
-import type { Answers, CallId, EngineCommand, SessionEndReason } from '../engine/index.js';
+import type { Clock, HolderPage, LockKey, LockReport, PageOptions } from '../core/index.js';
+import type { Answers, CallId, EngineCommand, Grant, SessionEndReason } from '../engine/index.js';
 import type { EngineHost, LateAnswer } from './engine-host.js';
 
 /**
@@ -8,6 +8,7 @@ import type { EngineHost, LateAnswer } from './engine-host.js';
  */
 export class LocalStore {
   private readonly own = new Set<string>();
+  private readonly revocations = new Map<string, (grant: Grant) => void>();
 
   constructor(
     /** Names the store, as the server id does on the wire. */
@@ -49,6 +50,21 @@ export class LocalStore {
   /** Calls `listener` once when the session ends, before its locks are granted to others. */
   onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable {
     return this.host.onSessionEnd(sessionId, listener);
+  }
+
+  /** Calls `listener` with each grant of the session that an operator ends, before its key is free for others. */
+  onRevoked(sessionId: string, listener: (grant: Grant) => void): Disposable {
+    this.revocations.set(sessionId, listener);
+    return { [Symbol.dispose]: () => void this.revocations.delete(sessionId) };
+  }
+
+  /** @internal Tells the driver that opened the session. */
+  tellRevoked(grant: Grant): void {
+    this.revocations.get(grant.sessionId)?.(grant);
+  }
+
+  holders(page: PageOptions): HolderPage {
+    return this.host.holders(page);
   }
 
   inspect(key: LockKey): LockReport {

@@ -238,7 +238,7 @@ function isSpan(ms: unknown): ms is number {
   return typeof ms === 'number' && ms >= 0;
 }
 
-function withoutChannel(parts: ServerParts): Omit<ReturnType<ServerParts['handlers']>, 'Channel'> {
-  const { Channel: _, ...six } = parts.handlers();
+function withoutChannel(parts: ServerParts) {
+  const { Channel: _c, Revoke: _r, ListHolders: _l, ...six } = parts.handlers();
   return six;
 }

@@ -104,6 +104,7 @@ describe('what a server says about itself', () => {
       auth_failures: 1,
       rate_limited: 0,
       session_invalidations: 0,
+      locks_revoked: 0,
       watcher_event_drops: 0,
       active_watchers: 1,
       rate_limiter_entries: 0,

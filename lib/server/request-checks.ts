@@ -1,5 +1,19 @@
-import { type LockKey, MAX_ID_BYTES, MAX_KEY_SEGMENT_BYTES, quote, utf8Length } from '../core/index.js';
-import { type ErrorStatus, type LockRequest, PROTOCOL_VERSION, SCOPE_L1, SCOPE_L2 } from '../rpc/index.js';
+import {
+  type LockKey,
+  MAX_FENCE,
+  MAX_ID_BYTES,
+  MAX_KEY_SEGMENT_BYTES,
+  quote,
+  utf8Length,
+} from '../core/index.js';
+import {
+  type ErrorStatus,
+  type LockRequest,
+  PROTOCOL_VERSION,
+  type RevokeRequest,
+  SCOPE_L1,
+  SCOPE_L2,
+} from '../rpc/index.js';
 import type { WireErrors } from './wire-errors.js';
 
 /** Checks requests before anything else is done with them. Each check answers with the error, or undefined. */
@@ -39,10 +53,21 @@ export class RequestChecks {
 
   /** session_id, request_id and p1 in this order, then lengths, then scope and p2: the order in which clients expect them. */
   lock(request: LockRequest): ErrorStatus | undefined {
-    const { scope, p1, p2, sessionId, requestId } = request;
+    const { sessionId, requestId } = request;
+    return this.id('session_id', sessionId) ?? this.id('request_id', requestId) ?? this.key(request);
+  }
+
+  revoke(request: RevokeRequest): ErrorStatus | undefined {
+    const { fence, below, scope, client } = request;
+    const wrong = this.key(request) ?? this.length('client', client, MAX_ID_BYTES);
+    if (wrong !== undefined) return wrong;
+    if (fence > MAX_FENCE) return this.bad('fence', `must not exceed ${MAX_FENCE}`, String(fence));
+    if (below && scope !== SCOPE_L1) return this.bad('below', `needs scope "${SCOPE_L1}"`, 'true');
+    return undefined;
+  }
+
+  private key({ scope, p1, p2 }: Pick<LockRequest, 'scope' | 'p1' | 'p2'>): ErrorStatus | undefined {
     return (
-      this.id('session_id', sessionId) ??
-      this.id('request_id', requestId) ??
       (p1 === '' ? this.bad('p1', 'must not be empty', p1) : undefined) ??
       this.length('p1', p1, MAX_KEY_SEGMENT_BYTES) ??
       this.length('p2', p2, MAX_KEY_SEGMENT_BYTES) ??
@@ -70,6 +95,6 @@ export class RequestChecks {
 }
 
 /** The key a checked request means; an l1 request's p2 plays no part in it. */
-export function keyOf(request: LockRequest): LockKey {
+export function keyOf(request: Pick<LockRequest, 'scope' | 'p1' | 'p2'>): LockKey {
   return request.scope === SCOPE_L1 ? [request.p1] : [request.p1, request.p2];
 }

@@ -8,6 +8,8 @@ export interface CounterValues {
   auth_failures: number;
   rate_limited: number;
   session_invalidations: number;
+  /** Grants an operator ended. */
+  locks_revoked: number;
   watcher_event_drops: number;
   active_watchers: number;
   rate_limiter_entries: number;
@@ -25,6 +27,7 @@ export class ServerCounters {
     auth_failures: 0,
     rate_limited: 0,
     session_invalidations: 0,
+    locks_revoked: 0,
     watcher_event_drops: 0,
     active_watchers: 0,
     rate_limiter_entries: 0,

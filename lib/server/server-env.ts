@@ -32,6 +32,7 @@ const VARIABLES: readonly (readonly [variable: string, option: string, read: Rea
   ['LOCK_SERVER_STATE_DIR', 'stateDir', plain],
   ['LOCK_SERVER_FIRST_START', 'firstStart', flag],
   ['LOCK_SERVER_DRAIN_MS', 'drainMs', whole],
+  ['LOCK_SERVER_MAY_REVOKE', 'mayRevoke', flag],
   ['LOCK_SERVER_LOG_LEVEL', 'log.level', word],
   ['LOCK_SERVER_LOG_FORMAT', 'log.format', word],
   ['LOCK_SERVER_LOG_OUTPUT', 'log.output', plain],

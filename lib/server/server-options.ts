@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../core/index.js';
+import type { Clock, LockKey, Random } from '../core/index.js';
 import type { LogSettings } from './log-settings.js';
 import type { ServerLog } from './server-log.js';
 
@@ -8,6 +8,18 @@ export interface RateLimit {
   readonly rps?: number;
   /** 0 or less means twice `rps`. Default 2,000. */
   readonly burst?: number;
+}
+
+/** What an operator asks to end, and what is known of who asks. */
+export interface RevokeAsked {
+  readonly key: LockKey;
+  /** The one grant that is meant. */
+  readonly fence?: bigint;
+  readonly below: boolean;
+  /** Address and port the call came from. */
+  readonly peer: string;
+  /** The label the caller gives itself: no proof of anything. */
+  readonly client: string;
 }
 
 /** How a lock server is set up. Everything is checked at once when the server is made; one error lists all that is wrong. */
@@ -46,6 +58,11 @@ export interface ServerOptions {
   readonly firstStart?: boolean;
   /** How long a stop waits for clients to close their sessions. Default 10,000. */
   readonly drainMs?: number;
+  /**
+   * Who may end locks of others (`klock.revoke`): whoever may call the service (true, the default), nobody (false), or
+   * whom this says yes to. One that throws says no.
+   */
+  readonly mayRevoke?: boolean | ((asked: RevokeAsked) => boolean);
   /** Live sessions, default 100,000. */
   readonly maxSessions?: number;
   /** Waiters in all, default 200,000. */
@@ -79,6 +96,7 @@ export interface ServerSettings {
   readonly stateDir: string | undefined;
   readonly firstStart: boolean;
   readonly drainMs: number;
+  readonly mayRevoke: (asked: RevokeAsked) => boolean;
   readonly maxSessions: number;
   readonly maxWaiters: number;
   readonly maxWaitersPerKey: number;

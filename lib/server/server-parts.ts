@@ -1,10 +1,12 @@
-import { type Clock, maskId, type Random } from '../core/index.js';
+import { type Clock, formatKey, maskId, type Random } from '../core/index.js';
 import type { Grant } from '../engine/index.js';
 import {
   CloseSessionResponse,
+  ListHoldersResponse,
   type lockService,
   LockResponse,
   ReleaseResponse,
+  RevokeResponse,
   SessionResponse,
 } from '../rpc/index.js';
 import { AuthToken } from './auth-token.js';
@@ -16,6 +18,7 @@ import { EngineHost } from './engine-host.js';
 import { tokenMint } from './identity.js';
 import { LocalStore } from './local-store.js';
 import { LockRpcs } from './lock-rpcs.js';
+import { OperatorRpcs } from './operator-rpcs.js';
 import { RateLimiter } from './rate-limiter.js';
 import { RequestChecks } from './request-checks.js';
 import type { RestartGuard } from './restart-guard.js';
@@ -49,6 +52,7 @@ export class ServerParts {
   private readonly locks: LockRpcs;
   private readonly watches: WatchRpc;
   private readonly channels: ChannelRpc;
+  private readonly operators: OperatorRpcs;
   private readonly errors: WireErrors;
   private readonly limiter: RateLimiter | undefined;
 
@@ -81,11 +85,12 @@ export class ServerParts {
     });
     this.watches = new WatchRpc({ ...shared, calls: this.gate.calls, isDraining });
     this.channels = new ChannelRpc({ ...shared, calls: this.gate.calls, sessions: this.sessions });
+    this.operators = new OperatorRpcs({ ...shared, mayRevoke: settings.mayRevoke });
   }
 
   /** Handlers by RPC name, for grpc-js. */
   handlers() {
-    const { sessions, locks } = this;
+    const { sessions, locks, operators } = this;
     return {
       CreateSession: this.unary(SessionResponse, sessions.create.bind(sessions)),
       Heartbeat: this.unary(SessionResponse, sessions.heartbeat.bind(sessions)),
@@ -94,6 +99,8 @@ export class ServerParts {
       CloseSession: this.unary(CloseSessionResponse, sessions.close.bind(sessions)),
       WatchSession: this.watches.watch,
       Channel: this.channels.serve,
+      Revoke: this.unary(RevokeResponse, operators.revoke.bind(operators)),
+      ListHolders: this.unary(ListHoldersResponse, operators.listHolders.bind(operators)),
     } satisfies Record<keyof typeof lockService, unknown>;
   }
 
@@ -129,9 +136,24 @@ export class ServerParts {
           reason,
         });
       },
+      onRevoked: (grant, by) => this.revoked(grant, by),
       reserveFences: (upTo) => restart.reserveFences(upTo),
       onReserveFailed: (cause) => log.write('error', 'state_write_failed', { cause: causeText(cause) }),
     });
+  }
+
+  /** The holder is told, whichever way it holds; one that holds by the six calls finds out at its release. */
+  private revoked(grant: Grant, by: string | undefined): void {
+    const { sessionId, requestId, key, fence } = grant;
+    this.counters.add('locks_revoked');
+    this.input.log.write('warn', 'lock_revoked', {
+      key: formatKey(key),
+      fence: String(fence),
+      session: maskId(sessionId),
+      by: by ?? 'this process',
+    });
+    this.channels.find(sessionId)?.revoked(Number(requestId));
+    this.local.tellRevoked(grant);
   }
 
   private unary<Request, Answer extends WireAnswer>(

@@ -29,6 +29,7 @@ const NAMES = [
   'stateDir',
   'firstStart',
   'drainMs',
+  'mayRevoke',
   'maxSessions',
   'maxWaiters',
   'maxWaitersPerKey',
@@ -70,6 +71,7 @@ export function resolveServerOptions(options: ServerOptions, problems = new Prob
     stateDir: stateDir === undefined ? undefined : problems.text('stateDir', stateDir),
     firstStart: problems.boolean('firstStart', firstStart),
     drainMs: problems.integer('drainMs', drainMs, 0),
+    mayRevoke: readMayRevoke(options.mayRevoke, problems),
     ...readBounds(options, problems),
     production: problems.boolean('production', production),
   };
@@ -145,6 +147,13 @@ function readMemory(options: ServerOptions, problems: Problems) {
     idempotencyEntries: entries > 0 ? entries : DEFAULT_ENTRIES,
     idempotencyTtlMs: problems.integer('idempotencyTtlMs', idempotencyTtlMs, ANY),
   };
+}
+
+function readMayRevoke(rule: unknown, problems: Problems): ServerSettings['mayRevoke'] {
+  if (typeof rule === 'function') return rule as ServerSettings['mayRevoke'];
+  if (rule !== undefined && typeof rule !== 'boolean')
+    problems.add('mayRevoke', 'true, false or a function', rule);
+  return () => rule !== false;
 }
 
 function readBounds(options: ServerOptions, problems: Problems) {

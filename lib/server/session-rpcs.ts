@@ -40,7 +40,7 @@ export interface SessionRpcParts {
 }
 
 /** What a channel says of its session beyond the six calls. */
-export type SessionFacts = Pick<OpenSession, 'client' | 'exactlyOnce'>;
+export type SessionFacts = Pick<OpenSession, 'client' | 'host' | 'exactlyOnce'>;
 
 /** CreateSession, Heartbeat and CloseSession. */
 export class SessionRpcs {
@@ -53,7 +53,7 @@ export class SessionRpcs {
     request: CreateSessionRequest,
     respond: (answer: SessionResponse) => void,
     call: OpenCall,
-    facts: SessionFacts = {},
+    facts: SessionFacts = { host: call.peer },
   ): void {
     const { checks, cover } = this.parts;
     const wrong = checks.envelope(request);

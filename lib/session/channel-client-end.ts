@@ -63,6 +63,8 @@ export interface ClientEndEvents {
   forgotten(operation: number): void;
   /** A grant is held here that the server does not know. */
   lost(operation: number): void;
+  /** The server has ended a grant that was held here. */
+  revoked(operation: number): void;
 }
 
 /** Operations the server did not list, unless they are answered by a message that is still to come. */
@@ -239,7 +241,16 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
     const cancelled = this.cancelled.size > 0 && this.cancelled.delete(operation);
     if (fence > 0n && !cancelled) this.hold(operation, fence, message);
     if (asker !== undefined) asker.answered(answer, operation);
-    else if (fence > 0n && !cancelled) this.events.orphan(operation);
+    else if (fence === 0n) this.revoke(operation);
+    else if (!cancelled) this.events.orphan(operation);
+  }
+
+  /** A second answer to an acquire ends its grant, unless that was given back meanwhile. */
+  private revoke(operation: number): void {
+    const grant = this.held.delete(operation);
+    if (grant === undefined) return;
+    this.digest.remove(grant.fence);
+    this.events.revoked(operation);
   }
 
   private hold(operation: number, fence: bigint, message: number): void {

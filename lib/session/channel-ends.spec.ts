@@ -40,6 +40,7 @@ class Pair {
         this.ask('cancel', operation);
       },
       lost: (operation) => this.events.push(`lost ${operation}`),
+      revoked: (operation) => this.events.push(`revoked ${operation}`),
     });
   }
 
@@ -304,6 +305,65 @@ describe('reconciliation (design D5)', () => {
     pair.client.renew();
     pair.settle();
     expect(pair.judged).toBe(1);
+  });
+
+  const revoke = (pair: Pair, operation: number): void =>
+    pair.server.revoke({ operation, fence: 0n, said: 'revoked' });
+
+  it('[B-081] [D5] a revoked grant is over here with its notice, and no renewal before or after finds a difference', () => {
+    const { pair, operation } = held();
+    pair.client.renew();
+    const before = pair.client.take() as ClientParts<Operation>;
+    revoke(pair, operation);
+    expect(pair.serve(before)).toEqual([]);
+    pair.client.renew();
+    const crossing = pair.client.take() as ClientParts<Operation>;
+    pair.client.receive(pair.down());
+    expect(pair.events).toEqual([`revoked ${operation}`]);
+    expect(pair.serve(crossing)).toEqual([]);
+    pair.client.renew();
+    pair.settle();
+    expect([pair.judged, pair.client.grants, pair.server.grants]).toEqual([0, 0, 0]);
+    expect(pair.events).toEqual([`revoked ${operation}`]);
+  });
+
+  it('[B-081] [D5] a notice lost with its stream comes again, once', () => {
+    const { pair, operation } = held();
+    revoke(pair, operation);
+    pair.down();
+    pair.server.resume();
+    pair.client.resume();
+    pair.client.renew();
+    pair.settle();
+    pair.client.renew();
+    pair.settle();
+    expect([pair.events, pair.judged, pair.server.grants]).toEqual([[`revoked ${operation}`], 0, 0]);
+  });
+
+  it('[B-081] [D5] a release that crosses the notice finds nothing, and the notice tells nobody', () => {
+    const { pair, operation } = held();
+    const release = pair.ask('release', operation);
+    const parts = pair.client.take() as ClientParts<Operation>;
+    revoke(pair, operation);
+    pair.serve(parts);
+    pair.settle();
+    pair.client.renew();
+    pair.settle();
+    expect(pair.answers.get(release)).toEqual(['not held']);
+    expect([pair.events, pair.judged, pair.server.grants]).toEqual([[], 0, 0]);
+  });
+
+  it('[B-081] a grant that is revoked before its answer left is granted and over in one frame', () => {
+    const { pair } = held();
+    const operation = pair.ask('acquire');
+    pair.up();
+    pair.grant(operation);
+    revoke(pair, operation);
+    pair.settle();
+    pair.client.renew();
+    pair.settle();
+    expect([pair.answers.get(operation), pair.events]).toEqual([['granted'], [`revoked ${operation}`]]);
+    expect([pair.judged, pair.client.grants, pair.server.grants]).toEqual([0, 1, 1]);
   });
 
   it('lists of 2,500 grants come in three pages', () => {

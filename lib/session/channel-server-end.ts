@@ -33,6 +33,8 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   private acknowledged = 0;
   /** Sum of the operations whose answers are not acknowledged. */
   private answeredSum = 0;
+  /** Acquires whose grants were revoked, as long as the client may not have read it. */
+  private readonly notices = new Set<number>();
 
   constructor(private readonly sizeOf: (answer: A) => number) {}
 
@@ -57,7 +59,7 @@ export class ChannelServerEnd<A extends ReadAnswer> {
 
   /** Token of the grant of an acquire, while it is held. */
   tokenOf(operation: number): string | undefined {
-    return this.known.get(operation)?.token;
+    return this.notices.has(operation) ? undefined : this.known.get(operation)?.token;
   }
 
   /** Which of the operations of a frame are new: how many to pass over; undefined if some are missing. */
@@ -73,6 +75,15 @@ export class ChannelServerEnd<A extends ReadAnswer> {
   answer(answer: A): void {
     this.answeredSum += answer.operation;
     this.outbox.push(answer);
+  }
+
+  /**
+   * The grant of an acquire was ended by somebody else: `notice` answers that acquire a second time. Until it is acknowledged
+   * the client counts the grant as held, and so does this end: neither takes the other for mistaken (design D5).
+   */
+  revoke(notice: A): void {
+    this.notices.add(notice.operation);
+    this.outbox.push(notice);
   }
 
   granted(operation: number, token: string, fence: bigint): void {
@@ -122,10 +133,13 @@ export class ChannelServerEnd<A extends ReadAnswer> {
 
   /** Whether the client waits for what is to be answered yet, or was and has not reached it: no more, and no less. */
   private owesTheSame({ asked, askedSum }: Renewal, waiting: NumberMap<object>): boolean {
-    return waiting.size + this.outbox.size === asked && waiting.sum + this.answeredSum === askedSum;
+    const owed = waiting.size + this.outbox.size - this.notices.size;
+    return owed === asked && waiting.sum + this.answeredSum === askedSum;
   }
 
   private readonly arrived = ({ operation, fence }: A): void => {
+    // The grant itself came with an earlier message.
+    if (this.notices.size > 0 && fence === 0n && this.notices.delete(operation)) return this.ended(operation);
     this.answeredSum -= operation;
     if (fence === 0n) return;
     const grant = this.known.get(operation);

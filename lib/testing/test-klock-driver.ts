@@ -13,8 +13,12 @@ import {
   type LockHandle,
   type LockKey,
   type LockReport,
+  type HolderPage,
   type LossReason,
+  type PageOptions,
   type RenewReply,
+  type RevokeOptions,
+  type RevokeReport,
 } from '../core/index.js';
 import { MemoryDriver, type LocalStore } from '../drivers/memory/index.js';
 
@@ -100,6 +104,14 @@ export class TestKlockDriver implements LockDriver {
 
   inspect(key: LockKey): Promise<LockReport> {
     return this.inner.inspect(key);
+  }
+
+  revoke(key: LockKey, options: RevokeOptions): Promise<RevokeReport> {
+    return this.inner.revoke(key, options);
+  }
+
+  holders(page: PageOptions): Promise<HolderPage> {
+    return this.inner.holders(page);
   }
 
   releaseToken(key: LockKey, token: string): Promise<void> {

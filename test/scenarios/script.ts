@@ -17,6 +17,7 @@
  *   acquire S R KEY [wait=MS|forever] [keep-place=MS]        no wait: asks once; calls are numbered 1, 2, …
  *   detach CALL [keep=MS] · cancel S R
  *   release S TOKEN [id=ID] [keep=MS]                        ID defaults to rel-TOKEN
+ *   revoke KEY [fence=N] [below=yes]
  *   drain · reserve N · hold until=MS|forever [only-until=MS]
  *   advance MS      time passes and the engine is woken at each instant it asked for
  *   late MS         time passes and no timer fires

@@ -96,6 +96,13 @@ export class Stage {
           releaseId: words.id ?? `rel-${second}`,
           ...optionalNumber('keepMs', words.keep),
         };
+      case 'revoke':
+        return {
+          type: 'revoke',
+          key: toKey(first),
+          below: words.below === 'yes',
+          ...(words.fence === undefined ? {} : { fence: BigInt(words.fence) }),
+        };
       case 'drain':
         return { type: 'drain' };
       case 'reserve':
@@ -145,9 +152,15 @@ type Reply = Exclude<NonNullable<Outcome['answer']>, { type: 'session' }>;
 
 function describeReply(answer: Reply): string {
   if (answer.type === 'granted') return `granted fence ${answer.grant.fence} token ${answer.grant.token}`;
+  if (answer.type === 'revoked') return describeEnded(answer);
   if (answer.type !== 'refused') return answer.type;
   const { why, ...facts } = answer.refusal;
   return ['refused', why, ...Object.values<string | number>(facts)].join(' ');
+}
+
+function describeEnded({ ended, endedCount }: Extract<Reply, { type: 'revoked' }>): string {
+  const held = ended.map(({ key, session, fence }) => `${key.join('/')} of ${session} fence ${fence}`);
+  return `revoked ${endedCount}${held.length === 0 ? '' : `: ${held.join(', ')}`}`;
 }
 
 function describeEffect(effect: Effect): string {
@@ -156,6 +169,8 @@ function describeEffect(effect: Effect): string {
       return `call ${effect.callId} ${describeReply(effect.answer)}`;
     case 'session-ended':
       return `session ${effect.sessionId} ended: ${effect.reason}`;
+    case 'grant-revoked':
+      return `session ${effect.grant.sessionId} told that fence ${effect.grant.fence} was revoked`;
     case 'reserve-fences':
       return `reserve fences up to ${effect.upTo}`;
   }

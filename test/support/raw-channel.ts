@@ -84,6 +84,7 @@ export class RawChannel {
       leaseMs: 60_000,
       incarnation: 1,
       client: '',
+      host: '',
       ...hello,
     };
     this.write({ hello: whole, received });

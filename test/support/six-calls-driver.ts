@@ -25,6 +25,7 @@ export function sixCallsDriver(options: ClientOptions): LockDriver {
       byToken: 'session',
       inspect: 'none',
       atLeast: false,
+      revoke: false,
       survivesRestart: false,
     },
     attach: (host: DriverHost) => void (client = new LockClient(resolved, host)),

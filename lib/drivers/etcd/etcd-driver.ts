@@ -60,6 +60,7 @@ const CAPABILITIES: Capabilities = {
   byToken: 'anyone',
   inspect: 'all',
   atLeast: true,
+  revoke: false,
   survivesRestart: true,
 };
 

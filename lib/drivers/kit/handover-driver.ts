@@ -148,6 +148,14 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     return this.inner.inspect(key);
   }
 
+  get revoke(): LockDriver['revoke'] {
+    return this.inner.revoke?.bind(this.inner);
+  }
+
+  get holders(): LockDriver['holders'] {
+    return this.inner.holders?.bind(this.inner);
+  }
+
   releaseToken(key: LockKey, token: string): Promise<void> {
     return this.inner.releaseToken(key, token);
   }

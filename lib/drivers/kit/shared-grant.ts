@@ -2,6 +2,7 @@ import {
   msUntil,
   type Clock,
   type DriverGrant,
+  type GrantEnd,
   type KeptLease,
   type Linked,
   type LinkedList,
@@ -72,6 +73,7 @@ export class SharedGrant implements Linked<SharedGrant> {
 export class PassedGrant implements DriverGrant {
   readonly granted = true;
   readonly span = 1;
+  private ownEnd: GrantEnd | undefined = undefined;
 
   constructor(
     readonly shared: SharedGrant,
@@ -93,5 +95,14 @@ export class PassedGrant implements DriverGrant {
 
   pin(): void {
     this.shared.pin();
+  }
+
+  /** The store may have ended the grant before it was known to be this one's. */
+  get ended(): GrantEnd | undefined {
+    return this.ownEnd ?? this.shared.base.ended;
+  }
+
+  set ended(end: GrantEnd | undefined) {
+    this.ownEnd = end;
   }
 }

@@ -19,8 +19,13 @@ import {
   type KeptLease,
   type LockDriver,
   type LockKey,
+  type LockOperation,
+  type HolderPage,
   type LockReport,
+  type PageOptions,
   type RenewReply,
+  type RevokeOptions,
+  type RevokeReport,
 } from '../../core/index.js';
 import {
   ChannelClient,
@@ -46,10 +51,11 @@ const CAPABILITIES: Capabilities = {
   byToken: 'session',
   inspect: 'all',
   atLeast: true,
+  revoke: true,
   survivesRestart: false,
 };
 
-/** How long the server may take to say who holds what. */
+/** How long the server may take to say who holds what, or to end it. */
 const INSPECT_TIMEOUT_MS = 5_000;
 
 /**
@@ -129,6 +135,14 @@ class KlockDriver implements LockDriver {
     return this.attached.inspect(key, INSPECT_TIMEOUT_MS);
   }
 
+  async revoke(key: LockKey, options: RevokeOptions): Promise<RevokeReport> {
+    return await this.open('revoke').operator.revoke(key, options, INSPECT_TIMEOUT_MS);
+  }
+
+  async holders(page: PageOptions): Promise<HolderPage> {
+    return await this.open('inspect').operator.holders(page, INSPECT_TIMEOUT_MS);
+  }
+
   async releaseToken(key: LockKey, token: string): Promise<void> {
     const grant = this.grantFor(key, token, 'release');
     this.host?.endGrant(grant, 'revoked', 'RELEASED_BY_TOKEN');
@@ -156,6 +170,11 @@ class KlockDriver implements LockDriver {
 
   close(timeoutMs: number): Promise<boolean> {
     return this.client?.close(timeoutMs) ?? Promise.resolve(true);
+  }
+
+  private open(operation: LockOperation): ChannelClient {
+    if (this.attached.isClosed) throw new ClosedError('the klock driver is closed', { operation });
+    return this.attached;
   }
 
   private get attached(): ChannelClient {

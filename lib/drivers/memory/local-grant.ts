@@ -1,4 +1,4 @@
-import type { DriverGrant, Instant, KeptLease, LockKey, Random } from '../../core/index.js';
+import type { DriverGrant, GrantEnd, Instant, KeptLease, LockKey, Random } from '../../core/index.js';
 import type { Grant } from '../../engine/index.js';
 import type { LocalSession } from './local-session.js';
 
@@ -7,6 +7,7 @@ export class LocalGrant implements DriverGrant {
   readonly granted = true;
   /** Given back, or ended otherwise. */
   over = false;
+  ended: GrantEnd | undefined = undefined;
   private shown: string | undefined = undefined;
 
   constructor(
@@ -14,7 +15,9 @@ export class LocalGrant implements DriverGrant {
     readonly grant: Grant,
     readonly decidedAt: Instant | undefined,
     private readonly tokens: TokenBook,
-  ) {}
+  ) {
+    grant.holder = this;
+  }
 
   /** A call in process is made once and asked for by nobody: what names its grant names it. */
   get requestId(): string {

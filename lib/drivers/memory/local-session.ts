@@ -7,6 +7,8 @@ const IDLE_MS = 30_000;
 export class LocalSession {
   /** Stops listening for the session's end. */
   ended: Disposable | undefined;
+  /** Stops listening for grants of it that an operator ends. */
+  revoked: Disposable | undefined;
   private waiters = 0;
   private grants = 0;
   private idleSinceMs = 0;
@@ -44,6 +46,7 @@ export class LocalSession {
 
   stop(): void {
     this.ended?.[Symbol.dispose]();
+    this.revoked?.[Symbol.dispose]();
     this.idle?.cancel();
   }
 

@@ -1,5 +1,12 @@
-import type { Clock, LockKey, LockReport } from '../../core/index.js';
-import type { AcquireAnswer, Answers, CallId, EngineCommand, SessionEndReason } from '../../engine/index.js';
+import type { Clock, HolderPage, LockKey, LockReport, PageOptions } from '../../core/index.js';
+import type {
+  AcquireAnswer,
+  Answers,
+  CallId,
+  EngineCommand,
+  Grant,
+  SessionEndReason,
+} from '../../engine/index.js';
 
 /** The answer of a call that had to wait. */
 export type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
@@ -25,7 +32,10 @@ export interface LocalStore {
   offAnswer(callId: CallId): void;
   /** Calls `listener` once when the session ends, before its locks are freed for others. */
   onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable;
+  /** Calls `listener` with each grant of the session that an operator ends, before its key is free for others. */
+  onRevoked(sessionId: string, listener: (grant: Grant) => void): Disposable;
   inspect(key: LockKey): LockReport;
+  holders(page: PageOptions): HolderPage;
   /** Why nothing is granted at the moment, for health. */
   readonly condition: 'ok' | 'draining' | 'quarantined';
 }

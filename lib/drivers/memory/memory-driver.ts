@@ -11,7 +11,11 @@ import type {
   LockDriver,
   LockKey,
   LockReport,
+  HolderPage,
+  PageOptions,
   RenewReply,
+  RevokeOptions,
+  RevokeReport,
 } from '../../core/index.js';
 import {
   BackendStateError,
@@ -44,6 +48,7 @@ const CAPABILITIES: Capabilities = {
   byToken: 'session',
   inspect: 'all',
   atLeast: true,
+  revoke: true,
   survivesRestart: false,
 };
 
@@ -148,6 +153,16 @@ export class MemoryDriver implements LockDriver {
     return Promise.resolve(this.local.inspect(key));
   }
 
+  revoke(key: LockKey, options: RevokeOptions): Promise<RevokeReport> {
+    const { clientName } = this.attached.settings;
+    const { ended, endedCount } = this.local.apply({ type: 'revoke', key, ...options, by: clientName });
+    return Promise.resolve({ key, ended, endedCount });
+  }
+
+  holders(page: PageOptions): Promise<HolderPage> {
+    return Promise.resolve(this.local.holders(page));
+  }
+
   async releaseToken(key: LockKey, token: string): Promise<void> {
     const grant = this.grantOf(key, token);
     if (grant === undefined) throw await this.wrongToken(key, 'release');
@@ -222,6 +237,7 @@ export class MemoryDriver implements LockDriver {
     });
     const session = new LocalSession(answer.sessionId, lease, host.clock, (idle) => this.end(idle));
     session.ended = this.local.onSessionEnd(session.id, () => this.sessionEnded(session, leaseMs));
+    session.revoked = this.local.onRevoked(session.id, (grant) => this.revoked(grant.holder as LocalGrant));
     this.sessions.set(leaseMs, session);
     session.wait();
     return session;
@@ -231,6 +247,12 @@ export class MemoryDriver implements LockDriver {
     if (this.sessions.get(leaseMs) === session) this.sessions.delete(leaseMs);
     session.stop();
     this.attached.endLease(session.lease, 'session-gone', 'SESSION_GONE');
+  }
+
+  /** An operator ended it: the loss is performed in this call, before anyone else is granted. */
+  private revoked(grant: LocalGrant): void {
+    this.over(grant, this.local.clock.monoMs());
+    this.attached.endGrant(grant, 'revoked', 'REVOKED');
   }
 
   /** Ends a session by our own wish: nothing rests on it, or what did was lost. */

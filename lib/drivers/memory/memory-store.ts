@@ -3,8 +3,10 @@ import {
   systemClock,
   systemRandom,
   type Clock,
+  type HolderPage,
   type LockKey,
   type LockReport,
+  type PageOptions,
   type Random,
   type Timer,
 } from '../../core/index.js';
@@ -14,6 +16,7 @@ import {
   type CallId,
   type Effect,
   type EngineCommand,
+  type Grant,
   type SessionEndReason,
 } from '../../engine/index.js';
 import type { LateAnswer, LocalStore } from './local-store.js';
@@ -30,6 +33,7 @@ export class MemoryStore implements LocalStore {
   private readonly engine: Engine;
   private readonly answers = new Map<CallId, (answer: LateAnswer) => void>();
   private readonly watchers = new Map<string, Set<(reason: SessionEndReason) => void>>();
+  private readonly revocations = new Map<string, (grant: Grant) => void>();
   private calls = 0;
   private timer: Timer | undefined;
   private timerAtMs = Infinity;
@@ -84,13 +88,23 @@ export class MemoryStore implements LocalStore {
     };
   }
 
+  onRevoked(sessionId: string, listener: (grant: Grant) => void): Disposable {
+    this.revocations.set(sessionId, listener);
+    return { [Symbol.dispose]: () => void this.revocations.delete(sessionId) };
+  }
+
   inspect(key: LockKey): LockReport {
     return this.engine.inspect(key, this.clock.monoMs());
+  }
+
+  holders(page: PageOptions): HolderPage {
+    return this.engine.holders(page, this.clock.monoMs());
   }
 
   private carryOut(effect: Effect): void {
     if (effect.type === 'call-answered') this.answer(effect.callId, effect.answer);
     else if (effect.type === 'session-ended') this.announce(effect.sessionId, effect.reason);
+    else if (effect.type === 'grant-revoked') this.revocations.get(effect.grant.sessionId)?.(effect.grant);
     // Nothing to make durable: all fences are reserved from the start.
   }
 

@@ -48,6 +48,7 @@ const CAPABILITIES: Capabilities = {
   byToken: 'anyone',
   inspect: 'all',
   atLeast: true,
+  revoke: false,
   // Only as far as Redis's own persistence goes, which this side cannot know.
   survivesRestart: false,
 };

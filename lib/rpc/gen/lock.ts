@@ -626,6 +626,356 @@ function readServerEvent(reader: WireReader): ServerEvent {
 
 export const ServerEvent: Codec<ServerEvent> = codec(writeServerEvent, readServerEvent);
 
+export interface RevokeRequest {
+  readonly scope: string;
+  readonly p1: string;
+  readonly p2: string;
+  /** Only the grant that covers this fence; 0: whichever there is. */
+  readonly fence: bigint;
+  /** With scope "l1": also every grant below it. */
+  readonly below: boolean;
+  /** Who asks, a label for the server's log. */
+  readonly client: string;
+  readonly protocolVersion: string;
+  readonly expectedServer: string;
+}
+
+function writeRevokeRequest(writer: WireWriter, message: RevokeRequest): void {
+  writer.string(10, message.scope);
+  writer.string(18, message.p1);
+  writer.string(26, message.p2);
+  writer.uint64(32, message.fence);
+  writer.bool(40, message.below);
+  writer.string(50, message.client);
+  writer.string(58, message.protocolVersion);
+  writer.string(66, message.expectedServer);
+}
+
+function readRevokeRequest(reader: WireReader): RevokeRequest {
+  let scope = '';
+  let p1 = '';
+  let p2 = '';
+  let fence = 0n;
+  let below = false;
+  let client = '';
+  let protocolVersion = '';
+  let expectedServer = '';
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    switch (tag) {
+      case 10:
+        scope = reader.string();
+        break;
+      case 18:
+        p1 = reader.string();
+        break;
+      case 26:
+        p2 = reader.string();
+        break;
+      case 32:
+        fence = reader.uint64();
+        break;
+      case 40:
+        below = reader.bool();
+        break;
+      case 50:
+        client = reader.string();
+        break;
+      case 58:
+        protocolVersion = reader.string();
+        break;
+      case 66:
+        expectedServer = reader.string();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { scope, p1, p2, fence, below, client, protocolVersion, expectedServer };
+}
+
+export const RevokeRequest: Codec<RevokeRequest> = codec(writeRevokeRequest, readRevokeRequest);
+
+export interface RevokeResponse {
+  /** The first of them; empty: nothing that is meant was held. */
+  readonly ended: readonly HeldLock[];
+  /** All of them. */
+  readonly endedCount: bigint;
+  readonly serverId: string;
+  readonly protocolVersion: string;
+  readonly error?: ErrorStatus;
+}
+
+function writeRevokeResponse(writer: WireWriter, message: RevokeResponse): void {
+  for (const item of message.ended) {
+    const start1 = writer.begin(10);
+    writeHeldLock(writer, item);
+    writer.end(start1);
+  }
+  writer.uint64(16, message.endedCount);
+  writer.string(26, message.serverId);
+  writer.string(34, message.protocolVersion);
+  if (message.error !== undefined) {
+    const start5 = writer.begin(42);
+    writeErrorStatus(writer, message.error);
+    writer.end(start5);
+  }
+}
+
+function readRevokeResponse(reader: WireReader): RevokeResponse {
+  const ended: HeldLock[] = [];
+  let endedCount = 0n;
+  let serverId = '';
+  let protocolVersion = '';
+  let error: ErrorStatus | undefined;
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    switch (tag) {
+      case 10:
+        ended.push(reader.nested(readHeldLock));
+        break;
+      case 16:
+        endedCount = reader.uint64();
+        break;
+      case 26:
+        serverId = reader.string();
+        break;
+      case 34:
+        protocolVersion = reader.string();
+        break;
+      case 42:
+        error = reader.nested(readErrorStatus);
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { ended, endedCount, serverId, protocolVersion, ...(error === undefined ? undefined : { error }) };
+}
+
+export const RevokeResponse: Codec<RevokeResponse> = codec(writeRevokeResponse, readRevokeResponse);
+
+export interface ListHoldersRequest {
+  /** Only grants with a larger fence: the last one of the page before; 0: from the beginning. */
+  readonly afterFence: bigint;
+  /** At most so many; 0: as many as the server likes, which also may answer fewer. */
+  readonly limit: number;
+  readonly protocolVersion: string;
+  readonly expectedServer: string;
+}
+
+function writeListHoldersRequest(writer: WireWriter, message: ListHoldersRequest): void {
+  writer.uint64(8, message.afterFence);
+  writer.int32(16, message.limit);
+  writer.string(26, message.protocolVersion);
+  writer.string(34, message.expectedServer);
+}
+
+function readListHoldersRequest(reader: WireReader): ListHoldersRequest {
+  let afterFence = 0n;
+  let limit = 0;
+  let protocolVersion = '';
+  let expectedServer = '';
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    switch (tag) {
+      case 8:
+        afterFence = reader.uint64();
+        break;
+      case 16:
+        limit = reader.int32();
+        break;
+      case 26:
+        protocolVersion = reader.string();
+        break;
+      case 34:
+        expectedServer = reader.string();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { afterFence, limit, protocolVersion, expectedServer };
+}
+
+export const ListHoldersRequest: Codec<ListHoldersRequest> = codec(
+  writeListHoldersRequest,
+  readListHoldersRequest,
+);
+
+export interface ListHoldersResponse {
+  readonly holders: readonly HeldLock[];
+  /** There are more behind the last of these. */
+  readonly more: boolean;
+  readonly serverId: string;
+  readonly protocolVersion: string;
+  readonly error?: ErrorStatus;
+}
+
+function writeListHoldersResponse(writer: WireWriter, message: ListHoldersResponse): void {
+  for (const item of message.holders) {
+    const start1 = writer.begin(10);
+    writeHeldLock(writer, item);
+    writer.end(start1);
+  }
+  writer.bool(16, message.more);
+  writer.string(26, message.serverId);
+  writer.string(34, message.protocolVersion);
+  if (message.error !== undefined) {
+    const start5 = writer.begin(42);
+    writeErrorStatus(writer, message.error);
+    writer.end(start5);
+  }
+}
+
+function readListHoldersResponse(reader: WireReader): ListHoldersResponse {
+  const holders: HeldLock[] = [];
+  let more = false;
+  let serverId = '';
+  let protocolVersion = '';
+  let error: ErrorStatus | undefined;
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    switch (tag) {
+      case 10:
+        holders.push(reader.nested(readHeldLock));
+        break;
+      case 16:
+        more = reader.bool();
+        break;
+      case 26:
+        serverId = reader.string();
+        break;
+      case 34:
+        protocolVersion = reader.string();
+        break;
+      case 42:
+        error = reader.nested(readErrorStatus);
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { holders, more, serverId, protocolVersion, ...(error === undefined ? undefined : { error }) };
+}
+
+export const ListHoldersResponse: Codec<ListHoldersResponse> = codec(
+  writeListHoldersResponse,
+  readListHoldersResponse,
+);
+
+export interface HeldLock {
+  readonly l1: string;
+  /** Empty: the L1 itself. */
+  readonly l2: string;
+  readonly fence: bigint;
+  /** First characters of the session id. */
+  readonly session: string;
+  readonly client: string;
+  /** Where it runs, as its client says or by the address it called from. */
+  readonly host: string;
+  readonly metadata: readonly HeldLabel[];
+  readonly heldMs: bigint;
+  readonly leaseLeftMs: bigint;
+  /** Who waits for its key, or for something that conflicts with it; in a listing only. */
+  readonly waiters: bigint;
+}
+
+function writeHeldLock(writer: WireWriter, message: HeldLock): void {
+  writer.string(10, message.l1);
+  writer.string(18, message.l2);
+  writer.uint64(24, message.fence);
+  writer.string(34, message.session);
+  writer.string(42, message.client);
+  writer.string(50, message.host);
+  for (const item of message.metadata) {
+    const start7 = writer.begin(58);
+    writeHeldLabel(writer, item);
+    writer.end(start7);
+  }
+  writer.uint64(64, message.heldMs);
+  writer.uint64(72, message.leaseLeftMs);
+  writer.uint64(80, message.waiters);
+}
+
+function readHeldLock(reader: WireReader): HeldLock {
+  let l1 = '';
+  let l2 = '';
+  let fence = 0n;
+  let session = '';
+  let client = '';
+  let host = '';
+  const metadata: HeldLabel[] = [];
+  let heldMs = 0n;
+  let leaseLeftMs = 0n;
+  let waiters = 0n;
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    switch (tag) {
+      case 10:
+        l1 = reader.string();
+        break;
+      case 18:
+        l2 = reader.string();
+        break;
+      case 24:
+        fence = reader.uint64();
+        break;
+      case 34:
+        session = reader.string();
+        break;
+      case 42:
+        client = reader.string();
+        break;
+      case 50:
+        host = reader.string();
+        break;
+      case 58:
+        metadata.push(reader.nested(readHeldLabel));
+        break;
+      case 64:
+        heldMs = reader.uint64();
+        break;
+      case 72:
+        leaseLeftMs = reader.uint64();
+        break;
+      case 80:
+        waiters = reader.uint64();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { l1, l2, fence, session, client, host, metadata, heldMs, leaseLeftMs, waiters };
+}
+
+export const HeldLock: Codec<HeldLock> = codec(writeHeldLock, readHeldLock);
+
+export interface HeldLabel {
+  readonly name: string;
+  readonly value: string;
+}
+
+function writeHeldLabel(writer: WireWriter, message: HeldLabel): void {
+  writer.string(10, message.name);
+  writer.string(18, message.value);
+}
+
+function readHeldLabel(reader: WireReader): HeldLabel {
+  let name = '';
+  let value = '';
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    switch (tag) {
+      case 10:
+        name = reader.string();
+        break;
+      case 18:
+        value = reader.string();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  return { name, value };
+}
+
+export const HeldLabel: Codec<HeldLabel> = codec(writeHeldLabel, readHeldLabel);
+
 /** Full name of the service, as in every method path. */
 export const lockServiceName = 'klock.v1.LockService';
 
@@ -708,4 +1058,26 @@ export const lockService = {
     responseDeserialize: ServerFrame.decode,
     originalName: 'channel',
   } satisfies MethodDefinition<ClientFrame, ServerFrame>,
+  /** For operators: ends what is held of a key, whoever holds it, and says what that was. */
+  Revoke: {
+    path: '/klock.v1.LockService/Revoke',
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: RevokeRequest.encode,
+    requestDeserialize: RevokeRequest.decode,
+    responseSerialize: RevokeResponse.encode,
+    responseDeserialize: RevokeResponse.decode,
+    originalName: 'revoke',
+  } satisfies MethodDefinition<RevokeRequest, RevokeResponse>,
+  /** For operators: who holds anything at all, in pages, the longest held first. */
+  ListHolders: {
+    path: '/klock.v1.LockService/ListHolders',
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: ListHoldersRequest.encode,
+    requestDeserialize: ListHoldersRequest.decode,
+    responseSerialize: ListHoldersResponse.encode,
+    responseDeserialize: ListHoldersResponse.decode,
+    originalName: 'listHolders',
+  } satisfies MethodDefinition<ListHoldersRequest, ListHoldersResponse>,
 } as const;
