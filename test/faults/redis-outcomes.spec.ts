@@ -173,20 +173,21 @@ describe('copies', () => {
   it('[D4] a copy executed after its request was taken back, or after its time, is not granted', async () => {
     const { SCRIPT_TEXT } = await import('../../lib/drivers/redis/script-text.js');
     const tree = nameOf(bed.key());
-    const run = async (words: string): Promise<unknown> => {
-      const header = ['0', 'channel', '', 'required'];
-      const reply = await bed.admin.eval(SCRIPT_TEXT, 1, tree, ...header, `${words}\n`);
-      return (reply as unknown[])[2];
+    const run = async (words: string, who: string): Promise<string | undefined> => {
+      const [name, ...rest] = words.split(' ');
+      const asked = `${name} ${tree.length} 0 ${who.length} 0 ${rest.join(' ')}\n${tree}${who}`;
+      const reply = await bed.admin.eval(SCRIPT_TEXT, 1, tree, '0', 'channel', '', 'required', asked);
+      return (reply as string[])[0]?.split('\n')[2];
     };
     const [seconds] = await bed.admin.time();
     const nowMs = Number(seconds) * 1_000;
-    await run(`release 0 ${nowMs + 65_000}\nlk_1 id1`);
-    expect(await run(`acquire 5000 ${nowMs + 60_000} queue 0 1\nlk_1 id1\n`)).toBe('gone');
-    expect(await run(`acquire 5000 ${nowMs - 5_000} queue 0 1\nlk_2 id2\n`)).toBe('expired');
-    const first = await run(`acquire 5000 ${nowMs + 60_000} queue 0 1\nlk_3 id3\n`);
-    const again = await run(`acquire 5000 ${nowMs + 60_000} queue 0 1\nlk_3 id3\n`);
+    await run(`release 0 ${nowMs + 65_000}`, 'lk_1 id1');
+    expect(await run(`acquire 5000 ${nowMs + 60_000} queue 0 1`, 'lk_1 id1')).toBe('gone');
+    expect(await run(`acquire 5000 ${nowMs - 5_000} queue 0 1`, 'lk_2 id2')).toBe('expired');
+    const first = await run(`acquire 5000 ${nowMs + 60_000} queue 0 1`, 'lk_3 id3');
+    const again = await run(`acquire 5000 ${nowMs + 60_000} queue 0 1`, 'lk_3 id3');
     expect(first).toMatch(/^granted \d+$/);
-    expect((again as string[]).slice(0, 2).join(' ')).toBe(first);
+    expect(again?.split(' ').slice(0, 2).join(' ')).toBe(first);
     expect(await bed.admin.pttl(`${tree}:gone`)).toBeGreaterThan(0);
   });
 

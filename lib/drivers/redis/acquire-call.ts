@@ -45,8 +45,8 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   readonly l2: string;
   readonly facts: LockErrorFacts;
   readonly read = readAcquire;
+  readonly meta: string;
   private readonly token: string;
-  private readonly meta: string;
   private readonly sendings = new Sendings();
   private readonly endMs: number;
   private readonly marginMs: number;
@@ -108,12 +108,16 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     return !this.over;
   }
 
+  get who(): string {
+    return `${this.token} ${this.request.requestId}`;
+  }
+
   words(sending: Sending): string {
-    const { requestId, ttlMs, span = 1 } = this.request;
+    const { ttlMs, span = 1 } = this.request;
     this.span = span;
     const mode = sending.sentAt.monoMs < this.endMs ? 'queue' : 'leave';
     this.sendings.sent(sending);
-    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span}\n${this.token} ${requestId}\n${this.meta}`;
+    return `${ttlMs} ${sending.notAfterMs} ${mode} ${this.arrival} ${span}`;
   }
 
   settled(answer: Answer<AcquireResult>): void {

@@ -4,14 +4,40 @@ import type { LinkState, RedisLink, RedisScript, SubscriptionListener } from '..
 export interface FakeCall {
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** The operations: name, words, line feed, l2. */
+  /** The operations: name and words, who, meta and l2, a line each. */
   readonly operations: readonly string[];
+  /** The trees of the operations. */
+  readonly trees: readonly string[];
   /** Answers with one result per operation. */
   answer(results: readonly unknown[], woken?: string): void;
   fail(error: Error): void;
 }
 
-const HEADER = 4;
+function unpackedOperations(packed: string): { operations: string[]; trees: string[] } {
+  const [operations, trees]: [string[], string[]] = [[], []];
+  for (let rest = Buffer.from(packed); rest.length > 0;) {
+    const stop = rest.indexOf('\n');
+    const [name, ...words] = rest.subarray(0, stop).toString().split(' ');
+    rest = rest.subarray(stop + 1);
+    const [tree, l2, who, meta] = words.splice(0, 4).map((bytes) => {
+      const part = rest.subarray(0, Number(bytes)).toString();
+      rest = rest.subarray(Number(bytes));
+      return part;
+    });
+    operations.push(`${[name, ...words].join(' ')}\n${who}\n${meta}\n${l2}`);
+    trees.push(tree as string);
+  }
+  return { operations, trees };
+}
+
+/** As the script answers: what can be a line is one. */
+function packedReply(head: readonly string[], results: readonly unknown[]): unknown[] {
+  const isLine = (result: unknown): result is string => typeof result === 'string';
+  return [
+    [...head, ...results.map((result) => (isLine(result) ? result : ''))].join('\n'),
+    ...results.filter((result) => !isLine(result)),
+  ];
+}
 
 /** A link whose calls a test sees and answers. */
 export class FakeLink implements RedisLink {
@@ -43,8 +69,8 @@ export class FakeLink implements RedisLink {
       this.calls.push({
         keys,
         args,
-        operations: args.slice(HEADER),
-        answer: (results, woken = '') => resolve([String(this.timeUs), woken, ...results]),
+        ...unpackedOperations(args.at(-1) as string),
+        answer: (results, woken = '') => resolve(packedReply([String(this.timeUs), woken], results)),
         fail: reject,
       });
     });

@@ -32,6 +32,8 @@ function setUp(): {
     name: 'release',
     tree,
     l2: '',
+    who: '',
+    meta: '',
     facts: {},
     words: ({ notAfterMs }) => `w${notAfterMs}`,
     read: ([first]) => first as string,
@@ -47,9 +49,10 @@ describe('operations of one turn', () => {
     const answers = [ask('a'), ask('b'), ask('a')];
     await settle();
     expect(link.calls).toHaveLength(1);
-    expect(link.last.keys).toEqual(['a', 'b', 'a']);
-    expect(link.last.operations).toEqual(['release w0\n', 'release w0\n', 'release w0\n']);
-    link.last.answer([['x'], ['error', 'WRONGTYPE no'], ['y']], 'id1,id2');
+    expect(link.last.keys).toEqual(['a']);
+    expect(link.last.trees).toEqual(['a', 'b', 'a']);
+    expect(link.last.operations).toEqual(Array<string>(3).fill('release w0\n\n\n'));
+    link.last.answer(['x', ['error', 'WRONGTYPE no'], ['y']], 'id1,id2');
     const [first, second, third] = await Promise.all(answers);
     expect(first).toMatchObject({ type: 'answered', value: 'x' });
     expect(second).toMatchObject({ type: 'refused', passing: false, error: { code: 'BACKEND_STATE' } });
@@ -68,9 +71,10 @@ describe('operations of one turn', () => {
     await settle();
     // And one at which nothing ever stands.
     expect(link.calls.map(({ keys }) => keys)).toEqual([
-      ['{a}', 'x{a}y', '{a}:moves'],
+      ['{a}', '{a}:moves'],
       ['{b}', '{b}:moves'],
     ]);
+    expect(link.calls.map(({ trees }) => trees)).toEqual([['{a}', 'x{a}y'], ['{b}']]);
   });
 
   it('carry a time of the server after which they change nothing', async () => {
@@ -81,7 +85,7 @@ describe('operations of one turn', () => {
     await clock.advance(100);
     void ask('a', 700);
     await settle();
-    expect(link.last.operations[0]).toBe('release w1800000000800\n');
+    expect(link.last.operations[0]).toBe('release w1800000000800\n\n\n');
   });
 
   it('are gathered while four calls are under way', async () => {
@@ -96,7 +100,7 @@ describe('operations of one turn', () => {
     expect(link.calls).toHaveLength(4);
     link.calls[0]!.answer([['x']]);
     await settle();
-    expect(link.last.keys).toEqual(['b', 'c']);
+    expect(link.last.trees).toEqual(['b', 'c']);
   });
 
   it.each([
@@ -110,7 +114,7 @@ describe('operations of one turn', () => {
       const { link, ask } = setUp();
       for (let at = 0; at < count; at++) void ask(`t${at}`);
       await settle();
-      expect(link.calls.map(({ keys }) => keys.length)).toEqual(shares);
+      expect(link.calls.map(({ trees }) => trees.length)).toEqual(shares);
     },
   );
 
@@ -172,7 +176,17 @@ describe('an operation', () => {
   it('nobody wants any more is not sent', async () => {
     const { clock, link, calls } = setUp();
     const answer = calls.ask(
-      { name: 'renew', tree: 'a', l2: '', facts: {}, words: () => '', read: () => 0, isWanted: () => false },
+      {
+        name: 'renew',
+        tree: 'a',
+        l2: '',
+        who: '',
+        meta: '',
+        facts: {},
+        words: () => '',
+        read: () => 0,
+        isWanted: () => false,
+      },
       clock.monoMs() + 100,
     );
     expect(await answer).toMatchObject({ type: 'unsent' });

@@ -3,6 +3,7 @@ import { replyCode, replyText, type RedisLink, type RedisScript } from '../../re
 import type { Answer } from './answer.js';
 import { lockName } from './key-names.js';
 import { text, type Operation, type Sending } from './operations.js';
+import { packed, unpacked } from './packed-call.js';
 import { failedResult, isNotLetIn, refusal } from './refusal.js';
 import type { CallHeader, CallListener } from './script-calls.js';
 import { SCRIPT_SHA1, SCRIPT_TEXT } from './script-text.js';
@@ -36,10 +37,6 @@ const ORPHAN_MS = 250;
 const NEVER_KEPT = ':moves';
 
 const SCRIPT: RedisScript = { text: SCRIPT_TEXT, sha1: SCRIPT_SHA1 };
-/** Results before those of the operations: TIME and woken ids. */
-const HEAD = 2;
-/** Characters of an operation's name on its way (scripts/run.lua). */
-const NAME_LENGTH = 7;
 
 /** What a lane needs of whoever owns it. */
 export interface LaneHost {
@@ -167,17 +164,15 @@ export class Lane {
     // One slot, and so one server.
     const node = this.host.nodeOf(jobs[0].operation.tree);
     const storeMs = time.nowMs(node);
-    const keys: string[] = [];
-    const args = [time.seen, header.channel, header.label, header.fencing];
+    const asked: string[] = [];
     for (const job of jobs) {
-      const { operation } = job;
       const notAfterMs = storeMs === undefined ? 0 : Math.floor(storeMs + job.deadlineMs - sentAt.monoMs);
       job.sending = { sentAt, notAfterMs, epoch, node };
-      keys.push(operation.tree);
-      args.push(`${operation.name.padEnd(NAME_LENGTH)} ${operation.words(job.sending)}\n${operation.l2}`);
+      asked.push(packed(job.operation, job.sending));
     }
-    if (link.topology === 'cluster') keys.push(`${jobs[0].operation.tree}${NEVER_KEPT}`);
-    return [keys, args];
+    const { tree } = jobs[0].operation;
+    const keys = link.topology === 'cluster' ? [tree, `${tree}${NEVER_KEPT}`] : [tree];
+    return [keys, [time.seen, header.channel, header.label, header.fencing, asked.join('')]];
   }
 
   /** Its connection is gone. A client that neither sends it again nor says so would keep it waiting for ever (case B-045). */
@@ -191,22 +186,23 @@ export class Lane {
   }
 
   private answered(call: Call, reply: unknown): void {
-    if (!Array.isArray(reply) || reply.length !== call.jobs.length + HEAD) {
+    const { jobs } = call;
+    const answer = unpacked(reply, jobs.length);
+    if (answer === undefined) {
       this.failed(call, new TypeError('the klock script answered something it never answers'));
       return;
     }
-    const results = reply as readonly unknown[];
-    const [first] = call.jobs;
+    const { time, link, listener } = this.host;
+    const [first] = jobs;
     // Of an earlier connection: the server behind the name may be another one by now.
-    if (first !== undefined && call.epoch === this.host.link.epoch) {
-      this.host.time.met(first.sending?.node ?? '', text(results[0]), first.operation.tree);
+    if (first !== undefined && call.epoch === link.epoch) {
+      time.met(first.sending?.node ?? '', answer.timeUs, first.operation.tree);
     } else {
-      this.host.time.see(text(results[0]));
+      time.see(answer.timeUs);
     }
-    this.host.listener.reachable(true);
-    call.jobs.forEach((job, index) => read(job, results[index + HEAD]));
-    const woken = text(results[1]);
-    if (woken !== '') this.host.listener.woken(woken);
+    listener.reachable(true);
+    jobs.forEach((job, index) => read(job, answer.results[index] ?? []));
+    if (answer.woken !== '') listener.woken(answer.woken);
   }
 
   private failed(call: Call, error: unknown): void {
@@ -294,10 +290,9 @@ function settle(job: Job, answer: Answer<unknown>): void {
   job.operation.settled(answer);
 }
 
-function read(job: Job, result: unknown): void {
+function read(job: Job, words: readonly unknown[]): void {
   const { operation, sending } = job;
   if (sending === undefined) return;
-  const words = Array.isArray(result) ? (result as readonly unknown[]) : text(result).split(' ');
   const refused = failedResult(text(words[0]), text(words[1]), lockName(operation.tree, ''), operation.facts);
   if (refused !== undefined) {
     settle(job, { type: 'refused', ...refused });

@@ -21,11 +21,15 @@ export interface Question<R> {
   readonly tree: string;
   /** '' for the L1. */
   readonly l2: string;
+  /** Token and id of who asks, as the operation's header in scripts/ says; '' where it names none. */
+  readonly who: string;
+  /** JSON that stays with the lock, or ''. */
+  readonly meta: string;
   /** What an error of it tells the caller. */
   readonly facts: LockErrorFacts;
   /** Whether anyone still wants it, asked just before it is sent. */
   isWanted?(): boolean;
-  /** Its arguments in words, as its header in scripts/ says. Called once per sending. */
+  /** Its own words, as its header in scripts/ says. Called once per sending. */
   words(sending: Sending): string;
   /** Reads its result, whose first word is none of the failures every operation can have. */
   read(result: readonly unknown[]): R;
@@ -105,7 +109,9 @@ export function renewQuestion(asked: RenewArguments): Question<RenewResult> {
     l2,
     facts,
     ...(isWanted === undefined ? undefined : { isWanted }),
-    words: () => `${number} ${ttlMs} ${mode} ${token}`,
+    who: token,
+    meta: '',
+    words: () => `${number} ${ttlMs} ${mode}`,
     read: (result) => {
       const type = oneOf('renew', ['renewed', 'superseded', 'other', 'absent'], text(result[0]));
       return type === 'renewed' ? { type, leftMs: Number(text(result[1])) } : { type };
@@ -127,6 +133,8 @@ export function probeQuestion(tree: string, facts: LockErrorFacts): Question<Pro
     name: 'probe',
     tree,
     l2: '',
+    who: '',
+    meta: '',
     facts,
     words: () => '',
     read: (result) => ({
@@ -155,6 +163,8 @@ export function inspectQuestion(
     name: 'inspect',
     tree,
     l2,
+    who: '',
+    meta: '',
     facts,
     words: () => String(limit),
     read: (result) => ({

@@ -29,6 +29,7 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   readonly name = 'release';
   readonly tree: string;
   readonly l2: string;
+  readonly meta = '';
   readonly read = readRelease;
   private readonly startMs: number;
   private readonly giveUpMs: number;
@@ -49,6 +50,11 @@ export class ReleaseCall implements Operation<ReleaseResult> {
     this.giveUpMs = this.startMs + returned.ttlMs + EXTRA_MS;
   }
 
+  get who(): string {
+    const { token, requestId } = this.returned;
+    return `${token} ${requestId}`;
+  }
+
   /** Never rejects. */
   run(): Promise<DefiniteRelease> {
     return new Promise((resolve) => {
@@ -58,10 +64,9 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   }
 
   words({ node }: Sending): string {
-    const { requestId, token, sendings } = this.returned;
     const { link, time } = this.session.calls;
-    const goneUntilMs = sendings.tombstoneUntilMs(link, time, node);
-    return `${this.keepLeftMs()} ${goneUntilMs}\n${token} ${requestId}`;
+    const goneUntilMs = this.returned.sendings.tombstoneUntilMs(link, time, node);
+    return `${this.keepLeftMs()} ${goneUntilMs}`;
   }
 
   settled(answer: Answer<ReleaseResult>): void {

@@ -1,7 +1,7 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = '2b45ccf824fcb9885f233c5cc47346b9ac17b91b';
+export const SCRIPT_SHA1 = '5f2fc31d812555d4db04a9c563358e5ccdd01375';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -27,11 +27,6 @@ local function lockOf(tree, l2)
 end
 local function refuse(kind, text)
   error({ klock = { kind, text } })
-end
-local function linesOf(text)
-  local first = find(text, '\n', 9, true)
-  local second = find(text, '\n', first + 1, true)
-  return sub(text, 9, first - 1), sub(text, first + 1, second - 1), sub(text, second + 1)
 end
 local function partsOf(who)
   return match(who, '^(%S+) (%S+)$')
@@ -218,13 +213,14 @@ local function wake(tree, l2)
   if call('EXISTS', tree .. ':queue') == 0 then return end
   if strikeDead(tree) > 0 or l2 == '' then wakeTree(tree) else wakeKey(tree, l2) end
 end
-local function grant(tree, l2, who, meta, terms)
-  local fence, repaired = mint(tree, terms.span)
-  call('SET', lockOf(tree, l2), who .. '\2550\255' .. fence .. '\255' .. terms.span .. '\255' .. nowText .. '\255' ..
-    label .. '\255' .. meta, 'PXAT', endAfter(terms.ttl))
+local function grant(tree, l2, who, meta, words)
+  local ttl, span = words[1], words[5]
+  local fence, repaired = mint(tree, span)
+  call('SET', lockOf(tree, l2), who .. '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' ..
+    label .. '\255' .. meta, 'PXAT', endAfter(ttl))
   if l2 ~= '' then
     call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowText)
-    noteBelow(tree, l2, nowMs + tonumber(terms.ttl))
+    noteBelow(tree, l2, nowMs + tonumber(ttl))
   end
   if repaired then return { 'granted', fence, '', '', 'repaired' } end
   return 'granted ' .. fence
@@ -240,35 +236,20 @@ local function conflict(tree, l2, own)
   if ends then return '', ends - nowMs end
   return nil
 end
-local asked = {}
-local function termsOf(line)
-  local terms = asked[line]
-  if not terms then
-    local ttl, notAfter, mode, arrival, span = match(line, '^(%d+) (%d+) (%a+) (%d+) (%d+)$')
-    terms = { ttl = ttl, isLate = isLarger(nowText, notAfter), mode = mode, arrival = arrival, span = span }
-    asked[line] = terms
-  end
-  return terms
-end
-local function acquire(tree, text)
-  local line, who, rest = linesOf(text)
-  local terms = termsOf(line)
-  if terms.isLate then return 'expired' end
-  local meta, l2 = '', ''
-  if rest ~= '\n' then
-    meta, l2 = match(rest, '^([^\n]*)\n(.*)$')
-  end
+local function acquire(tree, l2, who, meta, words)
+  if words.isLate == nil then words.isLate = isLarger(nowText, words[2]) end
+  if words.isLate then return 'expired' end
   local lock = lockOf(tree, l2)
   local queue, gone = tree .. ':queue', tree .. ':gone'
   local inTheWay = l2 == '' and call('EXISTS', lock, queue, gone, tree .. ':below')
     or call('EXISTS', lock, queue, gone, tree)
-  if inTheWay == 0 then return grant(tree, l2, who, meta, terms) end
+  if inTheWay == 0 then return grant(tree, l2, who, meta, words) end
   local _, id = partsOf(who)
-  local arrival = terms.arrival
+  local arrival = words[4]
   local goneUntil = call('ZSCORE', gone, id)
   if goneUntil and tonumber(goneUntil) > nowMs then return 'gone' end
   local own = read(lock)
-  if own and own.id == id then return { 'granted', own.fence, own.span, tostring(own.left) } end
+  if own and own.id == id then return 'granted ' .. own.fence .. ' ' .. own.span .. ' ' .. own.left end
   local struck = strikeDead(tree)
   local entry = entryOf(tree, id)
   if entry then arrival = entry.arrival end
@@ -277,10 +258,10 @@ local function acquire(tree, text)
   local result
   if not holder and not overtaking then
     if entry then strike(tree, entry) end
-    result = grant(tree, l2, who, meta, terms)
-  elseif terms.mode == 'queue' then
+    result = grant(tree, l2, who, meta, words)
+  elseif words[3] == 'queue' then
     if entry then heartbeat(tree, id) else arrival = stand(tree, l2, id, arrival) end
-    result = { 'queued', arrival, (not overtaking and left) and tostring(left) or '-1' }
+    result = 'queued ' .. arrival .. ' ' .. ((not overtaking and left) or -1)
   else
     if entry then
       strike(tree, entry)
@@ -310,15 +291,14 @@ local function free(tree, l2, lock)
   if l2 ~= '' then call('ZREM', tree .. ':below', l2) end
   wake(tree, l2)
 end
-local function release(tree, words)
-  local line, who, l2 = linesOf(words)
+local function release(tree, l2, who, _, words)
+  local keepMs, goneUntil = words[1], words[2]
   local lock = lockOf(tree, l2)
   local text = call('GET', lock)
-  if line == '0 0' and text and sub(text, 1, #who + 1) == who .. '\255' then
+  if keepMs == '0' and goneUntil == '0' and text and sub(text, 1, #who + 1) == who .. '\255' then
     free(tree, l2, lock)
     return 'released'
   end
-  local keepMs, goneUntil = match(line, '^(%d+) (%d+)$')
   local token, id = partsOf(who)
   if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
   if text and isOf(text, token) then
@@ -333,9 +313,8 @@ local function release(tree, words)
   if text and isOf(text, 'kept:' .. token) then return 'released' end
   return text and 'other' or 'absent'
 end
-local function renew(tree, words)
-  local n, ttl, mode, token, l2 = match(words, '^(%d+) (%d+) (%a+) (%S+)\n(.*)$', 9)
-  ttl = tonumber(ttl)
+local function renew(tree, l2, token, _, words)
+  local n, ttl, mode = words[1], tonumber(words[2]), words[3]
   local name = lockOf(tree, l2)
   local lock = read(name)
   if not lock or lock.token ~= token then return lock and 'other' or 'absent' end
@@ -346,7 +325,7 @@ local function renew(tree, words)
   call('PEXPIREAT', name, nowMs + left)
   write(name, lock, nowMs + left)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + left) end
-  return { 'renewed', tostring(left) }
+  return 'renewed ' .. left
 end
 local function holderAt(tree, l2)
   local lock = read(lockOf(tree, l2))
@@ -354,9 +333,8 @@ local function holderAt(tree, l2)
   local heldMs = tostring(math.max(0, nowMs - tonumber(lock.since)))
   return { l2, lock.id, lock.fence, lock.by, lock.meta, heldMs, tostring(lock.left) }
 end
-local function inspect(tree, words)
-  local limit, l2 = match(words, '^(%d+)\n(.*)$', 9)
-  limit = tonumber(limit)
+local function inspect(tree, l2, _, _, words)
+  local limit = tonumber(words[1])
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
   local below = l2 == '' and call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }
@@ -391,7 +369,21 @@ local function probe(tree)
   return { 'probe', field(memory, 'maxmemory_policy'), field(memory, 'maxmemory'), field(replication, 'role'),
     field(server, 'redis_version'), missing }
 end
-local operations = { acquire = acquire, release = release, ['renew  '] = renew, inspect = inspect, ['probe  '] = probe }
+local operations = { acquire = acquire, release = release, renew = renew, inspect = inspect, probe = probe }
+local tonumber, gmatch = tonumber, string.gmatch
+local known = {}
+local function wordsOf(line)
+  local words = known[line]
+  if not words then
+    words = {}
+    local name, tree, l2, who, meta, rest = match(line, '^(%a+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+    words.run, words.tree, words.l2 = operations[name], tonumber(tree), tonumber(l2)
+    words.who, words.meta = tonumber(who), tonumber(meta)
+    for word in gmatch(rest, '%S+') do words[#words + 1] = word end
+    known[line] = words
+  end
+  return words
+end
 local function failure(problem)
   if type(problem) == 'table' then
     if problem.klock then return problem.klock end
@@ -399,14 +391,39 @@ local function failure(problem)
   end
   return { 'error', tostring(problem) }
 end
-local results = { nowUs, '' }
-for at = 5, #ARGV do
-  local text = ARGV[at]
-  local ok, result = pcall(operations[sub(text, 1, 7)], KEYS[at - 4], text)
-  results[at - 2] = ok and result or failure(result)
+local asked, at = ARGV[5], 1
+local before
+local lines, lists = { nowUs, '' }, { '' }
+local function answer(result)
+  if type(result) == 'table' then
+    lists[#lists + 1] = result
+    result = ''
+  end
+  lines[#lines + 1] = result
 end
+local function runRest()
+  while at <= #asked do
+    local from = at
+    at = #asked + 1
+    local stop = find(asked, '\n', from, true)
+    local words = wordsOf(sub(asked, from, stop - 1))
+    local l2At = stop + 1 + words.tree
+    local whoAt = l2At + words.l2
+    local metaAt = whoAt + words.who
+    at = metaAt + words.meta
+    local tree = sub(asked, stop + 1, l2At - 1)
+    before = before or sub(KEYS[1], 1, #KEYS[1] - #tree)
+    if before ~= '' then tree = before .. tree end
+    answer(words.run(tree, sub(asked, l2At, whoAt - 1), sub(asked, whoAt, metaAt - 1), sub(asked, metaAt, at - 1), words))
+  end
+end
+repeat
+  local ok, problem = pcall(runRest)
+  if not ok then answer(failure(problem)) end
+until ok
 for to, ids in pairs(messages) do
-  if to == channel then results[2] = ids else redis.pcall('PUBLISH', to, ids) end
+  if to == channel then lines[2] = ids else redis.pcall('PUBLISH', to, ids) end
 end
-return results
+lists[1] = table.concat(lines, '\n')
+return lists
 `;

@@ -30,9 +30,11 @@ export async function releaseByToken(session: RedisSession, key: LockKey, token:
     name: 'release',
     tree: treeName(session.options.prefix, key[0]),
     l2: key[1] ?? '',
-    facts,
     // No request stands behind it: nothing is in line under this id, and no copy of an acquire is feared.
-    words: () => `0 0\n${asToken(token)} ${NO_TOKEN}`,
+    who: `${asToken(token)} ${NO_TOKEN}`,
+    meta: '',
+    facts,
+    words: () => '0 0',
     read: readRelease,
   };
   const { value, repeated } = await askUntilAnswered(session, question, key, 'release');

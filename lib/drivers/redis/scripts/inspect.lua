@@ -11,9 +11,8 @@ local function holderAt(tree, l2)
   return { l2, lock.id, lock.fence, lock.by, lock.meta, heldMs, tostring(lock.left) }
 end
 
-local function inspect(tree, words)
-  local limit, l2 = match(words, '^(%d+)\n(.*)$', 9)
-  limit = tonumber(limit)
+local function inspect(tree, l2, _, _, words)
+  local limit = tonumber(words[1])
   local holders, waiters, count = {}, {}, 0
   holders[1] = holderAt(tree, '')
   local below = l2 == '' and call('ZRANGEBYSCORE', tree .. ':below', nowMs, '+inf', 'LIMIT', 0, limit) or { l2 }

@@ -1,7 +1,7 @@
 -- release: gives a lock back, or takes a request back, whatever has become of it.
 --
--- Lines: keepMs (0: free it now; else keep it that long without a holder), goneUntil (ms of this store's clock: until
---   then the id may never be granted; 0: no copy of it can be under way); token, id (request; ? where it is not known); l2.
+-- Words: keepMs (0: free it now; else keep it that long without a holder), goneUntil (ms of this store's clock: until
+--   then the id may never be granted; 0: no copy of it can be under way). Who: token and id (request; ? where it is not known).
 -- Result: 'released': this token held, or had given back a lock that is still kept; 'other': somebody else holds;
 --   'absent': nobody does. In the last two cases a waiter of this id has left the line.
 -- Atomic: the comparison of the token, the delete, the tombstone and the choice of who is woken are one step.
@@ -31,15 +31,14 @@ local function free(tree, l2, lock)
   wake(tree, l2)
 end
 
-local function release(tree, words)
-  local line, who, l2 = linesOf(words)
+local function release(tree, l2, who, _, words)
+  local keepMs, goneUntil = words[1], words[2]
   local lock = lockOf(tree, l2)
   local text = call('GET', lock)
-  if line == '0 0' and text and sub(text, 1, #who + 1) == who .. '\255' then
+  if keepMs == '0' and goneUntil == '0' and text and sub(text, 1, #who + 1) == who .. '\255' then
     free(tree, l2, lock)
     return 'released'
   end
-  local keepMs, goneUntil = match(line, '^(%d+) (%d+)$')
   local token, id = partsOf(who)
   if goneUntil ~= '0' then bury(tree, id, tonumber(goneUntil)) end
   if text and isOf(text, token) then

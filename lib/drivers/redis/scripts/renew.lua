@@ -1,13 +1,12 @@
 -- renew: moves the end of a lock that this token holds. Never makes one.
 --
 -- Words: n (number of this renewal, growing per grant from 1; 0 for a call by token), ttl (ms), mode ('most': the end
---   never comes nearer; 'exact': the end becomes now + ttl, also if that is nearer), token.
--- Result: {'renewed', ms left}; 'superseded': a later renewal was executed before, nothing changed;
+--   never comes nearer; 'exact': the end becomes now + ttl, also if that is nearer). Who: token.
+-- Result: 'renewed <ms left>'; 'superseded': a later renewal was executed before, nothing changed;
 --   'other', 'absent': this token does not hold.
 -- Atomic: the comparisons and the new expiry are one step.
-local function renew(tree, words)
-  local n, ttl, mode, token, l2 = match(words, '^(%d+) (%d+) (%a+) (%S+)\n(.*)$', 9)
-  ttl = tonumber(ttl)
+local function renew(tree, l2, token, _, words)
+  local n, ttl, mode = words[1], tonumber(words[2]), words[3]
   local name = lockOf(tree, l2)
   local lock = read(name)
   if not lock or lock.token ~= token then return lock and 'other' or 'absent' end
@@ -19,5 +18,5 @@ local function renew(tree, words)
   call('PEXPIREAT', name, nowMs + left)
   write(name, lock, nowMs + left)
   if l2 ~= '' then noteBelow(tree, l2, nowMs + left) end
-  return { 'renewed', tostring(left) }
+  return 'renewed ' .. left
 end

@@ -1,7 +1,7 @@
 -- Shared part of the klock script: time, names of keys, and what stands in a lock.
 --
--- One tree is an L1 with every L2 below it. KEYS[i] names the tree of operation i, `<prefix>{<l1>}`, which is also the
--- L1's own lock; every other key of the tree is that name and a suffix, so all of them live in the slot of the hash tag:
+-- One tree is an L1 with every L2 below it. Its name, `<prefix>{<l1>}`, is also the L1's own lock; every other key of the
+-- tree is that name and a suffix, so all of them live in the slot of the hash tag:
 --   <tree>            string  the lock [l1]
 --   <tree>/<l2>       string  the lock [l1, l2]
 --   <tree>:fence      string  last fence given out below the tree, decimal
@@ -15,7 +15,7 @@
 --
 -- ARGV[1] largest fence or TIME the client has met on this store, in decimal
 -- ARGV[2] channel of the client, ARGV[3] its label, ARGV[4] 'required' or 'best-effort' (fences)
--- ARGV[5...] the operations: see run.lua
+-- ARGV[5] the operations: see run.lua
 --
 -- A lock is one string, so that it is written together with its expiry by one command: who holds it (token, blank, id of
 -- the request), number of the last renewal, fence, span, ms of the grant, label, metadata (JSON), separated by \255. While
@@ -56,13 +56,6 @@ end
 -- Refuses one operation; the others of the call go on.
 local function refuse(kind, text)
   error({ klock = { kind, text } })
-end
-
--- The first two lines of an operation after its name, and the rest.
-local function linesOf(text)
-  local first = find(text, '\n', 9, true)
-  local second = find(text, '\n', first + 1, true)
-  return sub(text, 9, first - 1), sub(text, first + 1, second - 1), sub(text, second + 1)
 end
 
 -- Token and id of who asks.
