@@ -33,21 +33,33 @@ export function goodbyeFrame(received: number): ClientFrame {
   };
 }
 
+class AcquireOperation implements ChannelOperation {
+  readonly ask = Ask.Acquire;
+  readonly l1: string;
+  readonly l2: string;
+  readonly metadata: ChannelOperation['metadata'];
+  readonly of = 0;
+  readonly keepMs = 0;
+
+  constructor(
+    private readonly request: DriverAcquire,
+    readonly waitMs: number,
+  ) {
+    const { key, metadata } = request;
+    this.l1 = key[0];
+    this.l2 = key[1] ?? '';
+    this.metadata = metadata;
+  }
+
+  /** Read as it leaves: siblings that ask in the same turn are behind it by then. */
+  get span(): number {
+    return this.request.span ?? 1;
+  }
+}
+
 /** @param waitMs 0 asks once; Infinity has no bound. */
-export function acquireOperation(
-  { key, span = 1, metadata }: DriverAcquire,
-  waitMs: number,
-): ChannelOperation {
-  return {
-    ask: Ask.Acquire,
-    l1: key[0],
-    l2: key[1] ?? '',
-    waitMs,
-    span,
-    metadata,
-    of: 0,
-    keepMs: 0,
-  };
+export function acquireOperation(request: DriverAcquire, waitMs: number): ChannelOperation {
+  return new AcquireOperation(request, waitMs);
 }
 
 export function releaseOperation(of: number, keepMs: number): ChannelOperation {

@@ -1,4 +1,4 @@
-import { createKlock, type LockHandle } from '../../lib/core/index.js';
+import { createKlock, noTelemetry, type LockHandle } from '../../lib/core/index.js';
 import { FakeClock } from '../../lib/core/fake-clock.js';
 import { klockDriver } from '../../lib/drivers/klock/index.js';
 import { Ask, Outcome } from '../../lib/rpc/index.js';
@@ -113,5 +113,27 @@ describe('timers', () => {
     // One more at most, for the end of what was asked last.
     expect(here.timers).toBeLessThanOrEqual((few[0] ?? 0) + 1);
     expect(there.timers).toBeLessThanOrEqual((few[1] ?? 0) + 1);
+  });
+});
+
+describe('callers of one process', () => {
+  it('64 that ask for one key in one turn are served with two grants of the server', async () => {
+    const server = await lockServer();
+    const handed: string[] = [];
+    const klock = createKlock({
+      ttlMs: 60_000,
+      driver: klockDriver({ url: `klock://${server.address}` }),
+      telemetry: { ...noTelemetry, count: (name) => void (name === 'lock.handover' && handed.push(name)) },
+    });
+    ends.push(() => klock.close({ graceMs: 1 }));
+    await (await klock.acquire('other')).release();
+    const section = async (): Promise<bigint> => {
+      const lock = await klock.acquire('hot');
+      await lock.release();
+      return lock.fence;
+    };
+    const fences = await Promise.all(Array.from({ length: 64 }, section));
+    expect(handed).toHaveLength(62);
+    expect(fences).toEqual([...new Set(fences)].sort((a, b) => (a < b ? -1 : 1)));
   });
 });
