@@ -28,11 +28,12 @@ export class Acquirer {
 
   /** Answers in the same turn where the driver does: the in-process path costs no turn of the event loop. */
   acquire(ask: Acquisition): Acquired | Promise<Acquired> {
-    const { figures, closingSignal } = this.instance;
+    const { figures } = this.instance;
     const { signal, label } = ask.terms;
     ask.figures = figures?.acquiring(ask.key, ask.call, label);
-    if (signal !== undefined && !this.driverEndsWaits) return this.askUntilEither(ask, signal, closingSignal);
-    ask.signal = this.driverEndsWaits ? signal : closingSignal;
+    if (this.driverEndsWaits) ask.signal = signal;
+    else if (signal === undefined) ask.signal = this.instance.closingSignal;
+    else return this.askUntilEither(ask, signal, this.instance.closingSignal);
     return this.ask(ask);
   }
 

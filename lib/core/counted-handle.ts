@@ -165,8 +165,7 @@ export class CountedHandle implements LockHandle, HoldView {
   private releaseWithin(timeoutMs: number): Promise<ReleaseOutcome> {
     if (this.outcome !== undefined) return this.repeated(this.outcome);
     const now = this.host.clock.now();
-    // A loss that is due now must end the handle as lost, not as released.
-    const given = this.hold.heldAt(now) || this.hold.loss === undefined ? this.hold.part(this, now) : 'lost';
+    const given = this.hold.part(this, now);
     if (given === 'lost' && this.hold.loss !== undefined) {
       this.host.releasedLost(this.hold);
       return (this.outcome = LOST);

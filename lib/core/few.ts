@@ -1,30 +1,27 @@
+/** A list of mostly one, in a field of whoever keeps it: nothing is made for the first. Its members are no arrays. */
+export type Few<T extends object> = T | readonly T[] | undefined;
+
 const NONE: readonly never[] = [];
 
-/** A list of mostly one: the first costs no array. Members are found by identity; all() may be walked while it changes. */
-export class Few<T extends object> {
-  private only: T | undefined = undefined;
-  private many: readonly T[] | undefined = undefined;
+/** The list with one more. */
+export function including<T extends object>(few: Few<T>, item: T): Few<T> {
+  return few === undefined ? item : [...allOf(few), item];
+}
 
-  get empty(): boolean {
-    return this.only === undefined && this.many === undefined;
-  }
+/** The list without one, found by identity; undefined once nobody is left. */
+export function excluding<T extends object>(few: Few<T>, item: T): Few<T> {
+  if (few === item) return undefined;
+  if (!isMany(few)) return few;
+  const others = few.filter((other) => other !== item);
+  return others.length > 1 ? others : others[0];
+}
 
-  add(item: T): void {
-    if (this.empty) this.only = item;
-    else this.set([...this.all(), item]);
-  }
+/** Its members; may be walked while the list changes. */
+export function allOf<T extends object>(few: Few<T>): readonly T[] {
+  if (few === undefined) return NONE;
+  return isMany(few) ? few : [few];
+}
 
-  delete(item: T): void {
-    if (this.only === item) this.only = undefined;
-    else if (this.many !== undefined) this.set(this.many.filter((other) => other !== item));
-  }
-
-  all(): readonly T[] {
-    return this.many ?? (this.only === undefined ? NONE : [this.only]);
-  }
-
-  private set(items: readonly T[]): void {
-    this.only = items.length === 1 ? items[0] : undefined;
-    this.many = items.length > 1 ? items : undefined;
-  }
+function isMany<T extends object>(few: Few<T>): few is readonly T[] {
+  return Array.isArray(few);
 }

@@ -19,14 +19,19 @@ export interface Frame {
 const SHARED = Symbol.for('klock.flow.v1');
 type Shared = { [SHARED]?: AsyncLocalStorage<Frame | undefined> };
 
-/** One storage for all copies of the package in the process, so that a flow is one flow whoever wraps it. Created on first use. */
+let known: AsyncLocalStorage<Frame | undefined> | undefined;
+
+/**
+ * One storage for all copies of the package in the process, so that a flow is one flow whoever wraps it. Made when first
+ * asked for; it costs nothing before somebody runs in it.
+ */
 function storage(): AsyncLocalStorage<Frame | undefined> {
-  return ((globalThis as Shared)[SHARED] ??= new AsyncLocalStorage<Frame | undefined>());
+  return (known ??= (globalThis as Shared)[SHARED] ??= new AsyncLocalStorage<Frame | undefined>());
 }
 
 /** The innermost frame of the running flow. */
 export function currentFrame(): Frame | undefined {
-  return (globalThis as Shared)[SHARED]?.getStore();
+  return storage().getStore();
 }
 
 /** Runs `work` inside a frame; everything it calls and awaits sees it. */
@@ -36,8 +41,7 @@ export function runInFrame<T>(frame: Frame, work: () => T): T {
 
 /** Runs `work` as if no section were around it: for what outlives the call that began it. */
 export function runOutsideFlow<T>(work: () => T): T {
-  const shared = (globalThis as Shared)[SHARED];
-  return shared === undefined ? work() : shared.run(undefined, work);
+  return currentFrame() === undefined ? work() : storage().run(undefined, work);
 }
 
 /** What the flow's own locks mean for one more acquire. */

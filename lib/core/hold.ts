@@ -5,7 +5,7 @@ import type { Cohort, LeaseTenant, Loss } from './lease.js';
 import type { DefiniteRelease, DriverGrant } from './lock-driver.js';
 import { formatKey } from './lock-key.js';
 import { LOSS_CODES } from './loss-codes.js';
-import { Few } from './few.js';
+import { allOf, excluding, including, type Few } from './few.js';
 import type { Frame } from './flow.js';
 import type { Owner } from './owner.js';
 import { earlier, isPast } from './validity.js';
@@ -20,7 +20,6 @@ export interface HoldHost {
   /** Gives the grant back to the store; definite; a late outcome is told the hold too. Never rejects. */
   giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Promise<DefiniteRelease>;
   settle(hold: Hold, ttlMs: number): Cohort;
-  leave(hold: Hold): void;
   /** Ends what is past its deadline: the lease with everything on it, or this ttl's part of it. */
   expire(cohort: Cohort): void;
   at(monoMs: number, run: () => void): Alarm;
@@ -54,8 +53,8 @@ export class Hold implements LeaseTenant {
   loss: LockLostError | undefined;
   lostAtMs = 0;
   longHoldTold = false;
-  private readonly views = new Few<HoldView>();
-  private running: Few<Frame> | undefined;
+  private views: Few<HoldView> = undefined;
+  private running: Few<Frame> = undefined;
   private cohort: Cohort;
   private fixedEnd: Instant | undefined;
   private maxEnd: Instant | undefined;
@@ -131,23 +130,32 @@ export class Hold implements LeaseTenant {
 
   /** Frames of sections now running on this grant (design D10). */
   get frames(): readonly Frame[] {
-    return this.running?.all() ?? [];
+    return allOf(this.running);
   }
 
   join(view: HoldView): void {
-    this.views.add(view);
+    this.views = including(this.views, view);
   }
 
-  /** One view lets go; the last one gives the grant back. Undefined: others still hold. */
+  /**
+   * One view lets go; the last one gives the grant back. Undefined: others still hold. A loss that is due now happens first,
+   * and then nobody has released anything.
+   */
   part(view: HoldView, now: Instant): DefiniteRelease | Promise<DefiniteRelease> | undefined {
-    this.views.delete(view);
-    return this.views.empty ? this.giveBack(now) : undefined;
+    const held = this.heldAt(now);
+    if (this.loss !== undefined) return 'lost';
+    this.views = excluding(this.views, view);
+    if (this.views !== undefined) return undefined;
+    return held ? this.handBack(now) : (this.giving ?? 'lost');
   }
 
   /** Gives the grant back whoever still shares it. Once; later calls get the same answer. */
   giveBack(now: Instant = this.host.clock.now()): DefiniteRelease | Promise<DefiniteRelease> {
     if (this.giving !== undefined) return this.giving;
-    if (!this.heldAt(now)) return 'lost';
+    return this.heldAt(now) ? this.handBack(now) : 'lost';
+  }
+
+  private handBack(now: Instant): DefiniteRelease | Promise<DefiniteRelease> {
     this.state = 'releasing';
     this.quit();
     this.giving = this.host.giveBack(this, this.keepMs(), now);
@@ -179,7 +187,7 @@ export class Hold implements LeaseTenant {
     // A live session would keep the lock for ever: what is lost here is given back there (WK-10).
     if (releaseToo) void this.host.giveBack(this, undefined, this.host.clock.now());
     this.controller?.abort(this.loss);
-    for (const view of this.views.all()) view.holdLost();
+    for (const view of allOf(this.views)) view.holdLost();
     this.host.lost(this, loss);
   }
 
@@ -190,20 +198,16 @@ export class Hold implements LeaseTenant {
 
   /** Asks for another ttl within the same lease; the deadline can only come nearer than the lease's own. */
   resettle(ttlMs: number): void {
-    this.host.leave(this);
+    this.cohort.tenants.delete(this);
     this.cohort = this.host.settle(this, ttlMs);
   }
 
-  get currentCohort(): Cohort {
-    return this.cohort;
-  }
-
   enter(frame: Frame): void {
-    (this.running ??= new Few()).add(frame);
+    this.running = including(this.running, frame);
   }
 
   exit(frame: Frame): void {
-    this.running?.delete(frame);
+    this.running = excluding(this.running, frame);
   }
 
   private isPastOwnEnd(now: Instant): boolean {
@@ -228,7 +232,7 @@ export class Hold implements LeaseTenant {
   }
 
   private quit(): void {
-    this.host.leave(this);
+    this.cohort.tenants.delete(this);
     this.alarm?.cancel();
   }
 

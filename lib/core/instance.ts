@@ -93,10 +93,6 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     return this.keeper.settle(hold.grant.lease as Lease, ttlMs, hold);
   }
 
-  leave(hold: Hold): void {
-    this.keeper.leave(hold.currentCohort, hold);
-  }
-
   expire(cohort: Cohort): void {
     this.keeper.expireCohortIfPast(cohort);
   }

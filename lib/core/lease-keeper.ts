@@ -79,10 +79,6 @@ export class LeaseKeeper {
     return cohort;
   }
 
-  leave(cohort: Cohort, tenant: LeaseTenant): void {
-    cohort.tenants.delete(tenant);
-  }
-
   /** Runs `run` at an instant of the monotonic clock, behind the one timer. */
   at(monoMs: number, run: () => void): Alarm {
     return this.alarms.at(monoMs, run);

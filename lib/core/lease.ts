@@ -65,6 +65,7 @@ export class Lease implements KeptLease, Linked<Lease> {
   ms: number;
   /** Length the margin is taken of. */
   fullMs: number;
+  private marginMs: number;
   state: 'alive' | 'closed' | 'ended' = 'alive';
   loss: Loss | undefined;
   /** Renewals failed in a row, and the last reason. */
@@ -86,13 +87,14 @@ export class Lease implements KeptLease, Linked<Lease> {
     this.askedMs = terms.askedMs;
     this.ms = Math.min(terms.askedMs, terms.grantedMs);
     this.fullMs = terms.fullMs ?? this.ms;
+    this.marginMs = marginOf(this.fullMs);
     this.sentAt = terms.sentAt;
     this.renewed = terms.renewed ?? true;
     this.ownRenewEveryMs = terms.renewEveryMs;
   }
 
   get deadline(): Instant {
-    return deadlineOf(this.sentAt, this.ms, this.marginOf(this.fullMs));
+    return deadlineOf(this.sentAt, this.ms, this.marginMs);
   }
 
   get alive(): boolean {
@@ -101,7 +103,7 @@ export class Lease implements KeptLease, Linked<Lease> {
 
   aliveAt(now: Instant): boolean {
     if (this.state !== 'alive') return false;
-    const usableMs = this.ms - this.marginOf(this.fullMs);
+    const usableMs = this.ms - this.marginMs;
     return now.monoMs - this.sentAt.monoMs < usableMs && now.wallMs - this.sentAt.wallMs < usableMs;
   }
 
@@ -125,7 +127,7 @@ export class Lease implements KeptLease, Linked<Lease> {
     const thirdMs = Math.max(1, Math.floor(this.fullMs / 3));
     const { ownRenewEveryMs } = this;
     if (ownRenewEveryMs === undefined) return thirdMs;
-    return ownRenewEveryMs < this.fullMs - this.marginOf(this.fullMs) ? ownRenewEveryMs : thirdMs;
+    return ownRenewEveryMs < this.fullMs - this.marginMs ? ownRenewEveryMs : thirdMs;
   }
 
   get leftMs(): number {
@@ -135,12 +137,9 @@ export class Lease implements KeptLease, Linked<Lease> {
   /** The cohort for grants that asked for `ttlMs`; longer ones get the lease's own length. */
   cohort(ttlMs: number): Cohort {
     const length = Math.min(ttlMs, this.ms);
-    let cohort = this.cohorts.find(({ ttlMs: known }) => known === length);
-    if (cohort === undefined) {
-      const margin = length === this.ms ? this.marginOf(this.fullMs) : this.marginOf(length);
-      cohort = new Cohort(this, length, margin);
-      this.cohorts.push(cohort);
-    }
+    for (const cohort of this.cohorts) if (cohort.ttlMs === length) return cohort;
+    const cohort = new Cohort(this, length, length === this.ms ? this.marginMs : this.marginOf(length));
+    this.cohorts.push(cohort);
     return cohort;
   }
 
@@ -149,6 +148,7 @@ export class Lease implements KeptLease, Linked<Lease> {
     this.sentAt = sentAt;
     this.ms = ms;
     this.fullMs = ms;
+    this.marginMs = this.marginOf(ms);
   }
 
   close(): void {
