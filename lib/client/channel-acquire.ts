@@ -149,7 +149,7 @@ export class ChannelAcquire implements BoundedAsker {
   }
 
   private granted(channel: ChannelSession, { operation, token, fence, span }: ChannelAnswer): void {
-    const { requestId, key } = this.request;
+    const { key } = this.request;
     // Taken back already: its cancel is under way and ends the grant.
     if (this.over) return;
     if (token === '') {
@@ -162,7 +162,7 @@ export class ChannelAcquire implements BoundedAsker {
       channel.ask(releaseOperation(operation, 0), nobody(operation));
       return this.again('session-over', { kind: 'unsent', cause: new Error('the grant came too late') });
     }
-    const grant = new ChannelGrant(channel, operation, requestId, key, token, fence, span);
+    const grant = new ChannelGrant(channel, operation, key, token, fence, span);
     channel.keep(grant);
     this.host.storeSaid(undefined);
     this.settle(grant);

@@ -14,12 +14,16 @@ export class ChannelGrant implements SessionGrant {
     readonly channel: ChannelSession,
     /** Number of its acquire. */
     readonly number: number,
-    readonly requestId: string,
     readonly key: LockKey,
     readonly token: string,
     readonly fence: bigint,
     readonly span: number,
   ) {}
+
+  /** What the server knows its request by. */
+  get requestId(): string {
+    return String(this.number);
+  }
 
   get lease(): KeptLease {
     return this.channel.session.lease;

@@ -1,6 +1,6 @@
 import {
   AlarmQueue,
-  SlotMap,
+  LinkedList,
   abortedError,
   type Capabilities,
   type DefiniteRelease,
@@ -9,6 +9,7 @@ import {
   type DriverGrant,
   type DriverHealth,
   type DriverHost,
+  type Instant,
   type KeptLease,
   type LockDriver,
   type LockKey,
@@ -36,8 +37,8 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   /** Waiters whose turn came inside a call of the table. */
   private turned: LocalWaiter[] = [];
   private readonly shared = new SharedGrants();
-  /** Waiters in local queues, by request. */
-  private readonly queued = new SlotMap<LocalWaiter>();
+  /** Waiters in local queues. */
+  private readonly queued = new LinkedList<LocalWaiter>();
   private attachedHost: DriverHost | undefined;
   private waits: AlarmQueue | undefined;
 
@@ -86,22 +87,29 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   release(
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
+    now = this.host.clock.now(),
   ): DefiniteRelease | Promise<DefiniteRelease> {
-    if (!(grant instanceof PassedGrant)) return this.inner.release(grant, options);
+    if (!(grant instanceof PassedGrant)) return this.inner.release(grant, options, now);
     const { shared } = grant;
     if (shared.current !== grant) return 'lost';
     const kept = (options?.keepMs ?? 0) > 0;
     this.table.release(shared.holder);
-    const next = kept
-      ? undefined
-      : this.turned.find((waiter) => sameKey(waiter, shared.holder) && shared.mayPassTo(waiter));
-    if (next === undefined) return this.giveBack(shared, options);
-    this.turned.splice(this.turned.indexOf(next), 1);
-    this.queued.delete(next.request.requestId);
+    const next = kept ? undefined : this.takeNext(shared, now);
+    if (next === undefined) return this.giveBack(shared, options, now);
+    this.queued.delete(next);
     this.host.handedOver(grant.key);
     next.settle(shared.passTo(next));
     this.runTurns();
     return 'released';
+  }
+
+  /** Whose turn has come and who may hold what the one before held, without the store being asked. */
+  private takeNext(shared: SharedGrant, now: Instant): LocalWaiter | undefined {
+    const at = this.turned.findIndex((waiter) => sameKey(waiter, shared.holder));
+    const next = this.turned[at];
+    if (next === undefined || !shared.mayPassTo(next, now)) return undefined;
+    this.turned.splice(at, 1);
+    return next;
   }
 
   ready(timeoutMs: number): Promise<void> {
@@ -133,7 +141,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     const { inner } = this;
     if (inner.abortWaits === undefined) return undefined;
     return (reason) => {
-      for (const waiter of [...this.queued.values()]) if (this.withdraw(waiter)) waiter.abort(reason);
+      for (const waiter of [...this.queued]) if (this.withdraw(waiter)) waiter.abort(reason);
       inner.abortWaits?.(reason);
       this.runTurns();
     };
@@ -203,7 +211,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     this.table.enqueue(waiter);
     if (waiter.held) this.runTurns();
     else {
-      this.queued.set(waiter.request.requestId, waiter);
+      this.queued.add(waiter);
       this.watchWait(waiter);
     }
     return reply;
@@ -225,7 +233,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   }
 
   private withdraw(waiter: LocalWaiter): boolean {
-    this.queued.delete(waiter.request.requestId);
+    this.queued.delete(waiter);
     return this.table.withdraw(waiter);
   }
 
@@ -239,7 +247,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
 
   /** The new head of a local queue asks the store. */
   private turn(waiter: LocalWaiter): void {
-    this.queued.delete(waiter.request.requestId);
+    this.queued.delete(waiter);
     waiter.stopWaiting();
     const leftMs = Math.max(0, Math.ceil(waiter.waitUntilMs - this.host.clock.monoMs()));
     try {
@@ -279,9 +287,10 @@ export class HandoverDriver implements LockDriver, LocalGrants {
   private giveBack(
     shared: SharedGrant,
     options: { readonly keepMs?: number } | undefined,
+    now: Instant,
   ): DefiniteRelease | Promise<DefiniteRelease> {
     this.shared.delete(shared);
-    const outcome = this.inner.release(shared.base, options);
+    const outcome = this.inner.release(shared.base, options, now);
     this.runTurns();
     return outcome;
   }

@@ -5,13 +5,18 @@ import {
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
+  type Linked,
+  type LinkedList,
 } from '../../core/index.js';
 import { TableEntry } from '../../engine/index.js';
 
 export type Reply = DriverGrant | DriverBusy;
 
 /** One acquire in the local table: waiting for its turn in this process, or the one that speaks with the store for its key. */
-export class LocalWaiter extends TableEntry {
+export class LocalWaiter extends TableEntry implements Linked<LocalWaiter> {
+  list: LinkedList<LocalWaiter> | undefined = undefined;
+  before: LocalWaiter | undefined = undefined;
+  after: LocalWaiter | undefined = undefined;
   /** Monotonic; Infinity waits until aborted. Of one that waits. */
   waitUntilMs = Infinity;
   alarm: Alarm | undefined = undefined;

@@ -3,6 +3,7 @@ import {
   type Clock,
   type DriverGrant,
   type GrantEnd,
+  type Instant,
   type KeptLease,
   type Linked,
   type LinkedList,
@@ -29,10 +30,10 @@ export class SharedGrant implements Linked<SharedGrant> {
     /** As the store granted it. */
     readonly base: DriverGrant,
     public holder: LocalWaiter,
-    private readonly clock: Clock,
+    clock: Clock,
   ) {
     this.readAtMs = clock.monoMs();
-    this.current = new PassedGrant(this, holder.request.requestId, base.fence);
+    this.current = new PassedGrant(this, base.fence);
   }
 
   /** From now on it only goes back to the store. */
@@ -40,8 +41,8 @@ export class SharedGrant implements Linked<SharedGrant> {
     this.pinned = true;
   }
 
-  /** Whether `next` may hold it without the store being asked: every condition read in this turn. */
-  mayPassTo(next: LocalWaiter): boolean {
+  /** Whether `next` may hold it without the store being asked: every condition read in this turn, in which it is `now`. */
+  mayPassTo(next: LocalWaiter, now: Instant): boolean {
     const { request } = this.holder;
     return (
       !this.pinned &&
@@ -50,22 +51,22 @@ export class SharedGrant implements Linked<SharedGrant> {
       next.request.passable === true &&
       next.request.ttlMs === request.ttlMs &&
       next.request.signal?.aborted !== true &&
-      this.clock.monoMs() - this.readAtMs <= PASS_ON_MS &&
-      this.hasTime
+      now.monoMs - this.readAtMs <= PASS_ON_MS &&
+      this.hasTime(now)
     );
   }
 
   passTo(next: LocalWaiter): PassedGrant {
     this.position++;
     this.holder = next;
-    this.current = new PassedGrant(this, next.request.requestId, this.base.fence + BigInt(this.position));
+    this.current = new PassedGrant(this, this.base.fence + BigInt(this.position));
     return this.current;
   }
 
   /** At least half of the lease is left on both clocks, and no renewal is under way whose answer could say otherwise. */
-  private get hasTime(): boolean {
+  private hasTime(now: Instant): boolean {
     const { lease } = this.base;
-    return lease.alive && !lease.busy && msUntil(lease.deadline, this.clock.now()) >= lease.ms / 2;
+    return lease.aliveAt(now) && !lease.busy && msUntil(lease.deadline, now) >= lease.ms / 2;
   }
 }
 
@@ -77,9 +78,13 @@ export class PassedGrant implements DriverGrant {
 
   constructor(
     readonly shared: SharedGrant,
-    readonly requestId: string,
     readonly fence: bigint,
   ) {}
+
+  /** That of the store's grant: whoever was passed it on asked nobody. */
+  get requestId(): string {
+    return this.shared.base.requestId;
+  }
 
   get key(): LockKey {
     return this.shared.base.key;
