@@ -12,7 +12,7 @@ for (const channel of [true, false]) {
       ttlMs: channel ? 300 : 900,
       capabilities: {
         ...klockDriver({ url: 'localhost' }).capabilities,
-        ...(channel ? {} : { inspect: 'none', atLeast: false }),
+        ...(channel ? {} : { inspect: 'none', atLeast: false, revoke: false }),
       },
       start: async () => {
         server = new LockServer({ address: '127.0.0.1:0', rateLimit: false }, { channel });

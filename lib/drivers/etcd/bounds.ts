@@ -53,6 +53,8 @@ export const WATCH_LINGER_MS = 1_000;
 /** Entries read at once for `inspect`, and leases asked for what is left of them. */
 export const INSPECT_ENTRIES = 1_000n;
 export const INSPECT_LEASES = 64;
+/** Grants an operator ends at the same time, each in a transaction of its own. */
+export const REVOKED_AT_ONCE = 16;
 /** Waiters a report shows. */
 export const REPORT_WAITERS = 100;
 

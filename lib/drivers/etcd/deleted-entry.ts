@@ -7,8 +7,8 @@ import { graceMs, type Store } from './store.js';
 export type EntryFate =
   /** It is there, seen at this revision. */
   | { readonly fate: 'there'; readonly revision: bigint }
-  /** It is gone and its lease lives: somebody deleted it. */
-  | { readonly fate: 'deleted' }
+  /** It is gone and its lease lives: somebody deleted it. `word`: what its guard says, if there is one. */
+  | { readonly fate: 'deleted'; readonly word: string | undefined }
   | { readonly fate: 'lease-gone' }
   /** The grant has ended otherwise meanwhile, or the store does not say. */
   | { readonly fate: 'over' };
@@ -28,10 +28,13 @@ export async function entryFate(store: Store, grant: EtcdGrant): Promise<EntryFa
   return { fate: 'over' };
 }
 
-async function ask({ calls }: Store, { seat, session, revision }: EtcdGrant): Promise<EntryFate> {
+async function ask({ calls, keys }: Store, { seat, session, revision }: EtcdGrant): Promise<EntryFate> {
   const options = { budgetMs: graceMs(calls.timeoutMs) };
   const { reply } = await calls.call(METHODS.range, { key: seat.name }, options);
   if (reply.kvs.length > 0) return { fate: 'there', revision: reply.header?.revision ?? revision };
+  const { reply: guard } = await calls.call(METHODS.range, { key: keys.guard(seat.requestId) }, options);
+  const word = guard.kvs[0]?.value.toString('utf8');
   const { reply: lease } = await calls.call(METHODS.leaseTimeToLive, { ID: session.leaseId }, options);
-  return { fate: lease.TTL > 0n ? 'deleted' : 'lease-gone' };
+  // Whole seconds left: 0 in the last one, below where there is no such lease.
+  return lease.TTL >= 0n ? { fate: 'deleted', word } : { fate: 'lease-gone' };
 }

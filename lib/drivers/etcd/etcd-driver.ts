@@ -21,6 +21,8 @@ import {
   type LockKey,
   type LockReport,
   type RenewReply,
+  type RevokeOptions,
+  type RevokeReport,
 } from '../../core/index.js';
 import { MAX_PENDING } from './bounds.js';
 import { storeError } from './call-failure.js';
@@ -38,6 +40,7 @@ import { LeaseRenewals } from './lease-renewals.js';
 import { OwnReleases } from './own-releases.js';
 import { QueuePlace } from './queue-place.js';
 import { ReleaseLanes } from './release-lanes.js';
+import { revokeEntries } from './revoke-call.js';
 import { SessionBook } from './session-book.js';
 import { StoreCalls } from './store-calls.js';
 import { StoreHealth } from './store-health.js';
@@ -60,7 +63,7 @@ const CAPABILITIES: Capabilities = {
   byToken: 'anyone',
   inspect: 'all',
   atLeast: true,
-  revoke: false,
+  revoke: true,
   survivesRestart: true,
 };
 
@@ -153,6 +156,18 @@ export class EtcdDriver implements LockDriver {
     return await this.asking(`${formatKey(key)} was inspected`, { key, operation: 'inspect' }, () =>
       reportOn(this.attached, key, this.budgetMs),
     );
+  }
+
+  async revoke(key: LockKey, options: RevokeOptions): Promise<RevokeReport> {
+    const facts = { key, operation: 'revoke' } as const;
+    const { entries, holders } = await this.asking(`${formatKey(key)} was revoked`, facts, () =>
+      revokeEntries(this.attached, key, options, this.budgetMs),
+    );
+    for (const entry of entries) {
+      const mine = this.grantOf(entry);
+      if (mine !== undefined) this.endGrant(mine, 'REVOKED');
+    }
+    return { key, ended: holders, endedCount: entries.length };
   }
 
   async releaseToken(key: LockKey, token: string): Promise<void> {
@@ -291,7 +306,7 @@ export class EtcdDriver implements LockDriver {
       case 'there':
         return this.attached.held.renew(grant, found.revision);
       case 'deleted':
-        return this.endGrant(grant, 'ENTRY_DELETED');
+        return this.endGrant(grant, found.word === 'revoked' ? 'REVOKED' : 'ENTRY_DELETED');
       case 'lease-gone':
         this.forgetGrants(grant.session);
         return this.attached.sessions.gone(grant.session);

@@ -17,15 +17,26 @@ export async function reportOn(store: Store, key: LockKey, budgetMs: number): Pr
   const { entries, unread } = await readAll(store, key, budgetMs);
   const holding = entries.filter(({ state }) => state !== 'waiting');
   const waiting = entries.filter(({ state }) => state === 'waiting');
-  const left = await leasesLeft(store, holding, budgetMs);
+  const holders = await reportHolders(store, holding, budgetMs);
   const nowMs = store.clock.wallMs();
   return {
     key,
     locked: holding.length > 0,
-    holders: holding.map((entry) => holderReport(entry, nowMs, left.get(entry.leaseId) ?? 0)),
+    holders,
     waiters: waiting.slice(0, REPORT_WAITERS).map((entry) => waiterReport(entry, nowMs)),
     waiterCount: waiting.length + unread,
   };
+}
+
+/** Holders as people read them. @throws StoreRefusal, Unanswered */
+export async function reportHolders(
+  store: Store,
+  holding: readonly Entry[],
+  budgetMs: number,
+): Promise<readonly HolderReport[]> {
+  const left = await leasesLeft(store, holding, budgetMs);
+  const nowMs = store.clock.wallMs();
+  return holding.map((entry) => holderReport(entry, nowMs, left.get(entry.leaseId) ?? 0));
 }
 
 async function readAll(

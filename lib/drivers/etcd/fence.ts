@@ -6,6 +6,14 @@ const SPAN_BITS = 10n;
 /** Fences one grant covers at most: those between its revision's and the next one's. */
 export const MAX_SPAN = 1 << Number(SPAN_BITS);
 
+/** Whether a grant's fences are those of this revision. */
+export function covers(
+  { grantRevision, modRevision }: { readonly grantRevision?: string; readonly modRevision: bigint },
+  fence: bigint,
+): boolean {
+  return fence >> SPAN_BITS === (grantRevision === undefined ? modRevision : BigInt(grantRevision));
+}
+
 /** The fence of a grant: the revision of the transaction that wrote it. @throws BackendStateError where it would not fit */
 export function fenceOf(revision: bigint): bigint {
   const fence = revision << SPAN_BITS;

@@ -103,7 +103,8 @@ class Release {
         { ID: session.leaseId },
         { budgetMs: ROUND_MS },
       );
-      return reply.TTL > 0n ? 'released' : 'lost';
+      // Whole seconds left, 0 in the last one.
+      return reply.TTL >= 0n ? 'released' : 'lost';
     } catch {
       return session.alive ? 'released' : 'lost';
     }

@@ -240,7 +240,7 @@ export class QueuePlace implements SessionWaiter {
       { ID: this.session.leaseId },
       { budgetMs: this.budgetMs(), wanted: () => !this.over },
     );
-    if (reply.TTL <= 0n) return this.give(() => this.settle?.reject(this.gone()));
+    if (reply.TTL < 0n) return this.give(() => this.settle?.reject(this.gone()));
     return this.give(() => this.settle?.resolve({ granted: false, conflict: true }));
   }
 

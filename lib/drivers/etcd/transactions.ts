@@ -31,7 +31,12 @@ export interface Seat {
 /** A guard to write together with a deletion: its key and the lease it lives on. */
 export interface GuardPut {
   readonly leaseId: bigint;
+  /** Why there is a guard. Default `cancelled`. */
+  readonly word?: GuardWord;
 }
+
+/** `cancelled`: its own client took the request back; `revoked`: an operator ended its grant. */
+export type GuardWord = 'cancelled' | 'revoked';
 
 /** What a transaction found out about a seat. */
 export interface Look {
@@ -209,7 +214,7 @@ export class Transactions {
   private guarding(seat: Pick<Seat, 'requestId'>, guard: GuardPut | undefined): RequestOp[] {
     return guard === undefined
       ? []
-      : [put(this.keys.guard(seat.requestId), Buffer.from('cancelled'), guard.leaseId)];
+      : [put(this.keys.guard(seat.requestId), Buffer.from(guard.word ?? 'cancelled'), guard.leaseId)];
   }
 
   /** Our own entry: ours only if it rests on our lease too (case B-050). */

@@ -2,6 +2,7 @@ import type { Capabilities } from '../../core/index.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { Clients, type ContractCase, type DriverHarness, type TestRunner } from './harness.js';
 import { leaseCases } from './lease-cases.js';
+import { revokeCases } from './revoke-cases.js';
 import { sectionCases } from './section-cases.js';
 import { telemetryCases } from './telemetry-cases.js';
 
@@ -13,6 +14,7 @@ const CASE_SLACK_MS = 20_000;
 export const contractCases: readonly ContractCase[] = [
   ...exclusionCases,
   ...leaseCases,
+  ...revokeCases,
   ...sectionCases,
   ...telemetryCases,
 ];

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/index.js';
+import { systemClock, type Timer } from '../../core/index.js';
 
 /** Waits for real time: real stores have real clocks. */
 export function pause(ms: number): Promise<void> {
@@ -19,18 +19,15 @@ export async function timed<T>(promise: PromiseLike<T>): Promise<{ ms: number; v
 /** Fails unless the promise settles within `ms`. */
 export async function within<T>(ms: number, what: string, promise: PromiseLike<T>): Promise<T> {
   const late = Symbol('late');
-  const timer = { cancel: (): void => undefined };
+  let timer: Timer | undefined;
   const timeout = new Promise<typeof late>((resolve) => {
-    Object.assign(
-      timer,
-      systemClock.after(ms, () => resolve(late), { keepAlive: true }),
-    );
+    timer = systemClock.after(ms, () => resolve(late), { keepAlive: true });
   });
   try {
     const first = await Promise.race([promise, timeout]);
     if (first === late) throw new Error(`${what} took longer than ${ms} ms`);
     return first;
   } finally {
-    timer.cancel();
+    timer?.cancel();
   }
 }
