@@ -1,15 +1,15 @@
 /** A list of mostly one, in a field of whoever keeps it: nothing is made for the first. Its members are no arrays. */
-export type Few<T extends object> = T | readonly T[] | undefined;
+export type Few<T extends object | number> = T | readonly T[] | undefined;
 
 const NONE: readonly never[] = [];
 
 /** The list with one more. */
-export function including<T extends object>(few: Few<T>, item: T): Few<T> {
+export function including<T extends object | number>(few: Few<T>, item: T): Few<T> {
   return few === undefined ? item : [...allOf(few), item];
 }
 
 /** The list without one, found by identity; undefined once nobody is left. */
-export function excluding<T extends object>(few: Few<T>, item: T): Few<T> {
+export function excluding<T extends object | number>(few: Few<T>, item: T): Few<T> {
   if (few === item) return undefined;
   if (!isMany(few)) return few;
   const others = few.filter((other) => other !== item);
@@ -17,11 +17,11 @@ export function excluding<T extends object>(few: Few<T>, item: T): Few<T> {
 }
 
 /** Its members; may be walked while the list changes. */
-export function allOf<T extends object>(few: Few<T>): readonly T[] {
+export function allOf<T extends object | number>(few: Few<T>): readonly T[] {
   if (few === undefined) return NONE;
   return isMany(few) ? few : [few];
 }
 
-function isMany<T extends object>(few: Few<T>): few is readonly T[] {
+function isMany<T extends object | number>(few: Few<T>): few is readonly T[] {
   return Array.isArray(few);
 }

@@ -1,3 +1,4 @@
+import { allOf, excluding, including } from '../core/index.js';
 import type { Acquire, AcquireAnswer, DetachCall, Refusal } from './commands.js';
 import { DETACHED_KEEP_MS, MAX_CALLS_PER_REQUEST } from './engine-options.js';
 import type { EngineState } from './engine-state.js';
@@ -36,8 +37,8 @@ export function detachCall(state: EngineState, command: DetachCall): undefined {
   const request = state.calls.get(command.callId);
   if (request?.calls === undefined) return;
   state.calls.delete(command.callId);
-  request.calls.splice(request.calls.indexOf(command.callId), 1);
-  if (request.calls.length > 0) return;
+  request.calls = excluding(request.calls, command.callId);
+  if (request.calls !== undefined) return;
   detach(state, request, command.keepMs ?? DETACHED_KEEP_MS);
 }
 
@@ -70,7 +71,7 @@ function first(state: EngineState, session: Session, command: Acquire): AcquireA
 function repeat(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
   if (!request.isFor(command.key)) return refused(CONFLICT);
   if (request.answer !== undefined) return request.answer;
-  if (request.calls !== undefined && request.calls.length >= MAX_CALLS_PER_REQUEST) {
+  if (allOf(request.calls).length >= MAX_CALLS_PER_REQUEST) {
     return refused({ why: 'limit', limit: 'calls-per-request' });
   }
   if (request.stage === 'out') {
@@ -87,8 +88,7 @@ function repeat(state: EngineState, request: Request, command: Acquire): Acquire
 
 /** The latest attempt's deadline governs for all calls of the request. */
 function wait(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
-  if (request.calls === undefined) request.calls = [command.callId];
-  else request.calls.push(command.callId);
+  request.calls = including(request.calls, command.callId);
   state.calls.set(command.callId, request);
   request.keepPlaceMs = command.keepPlaceMs ?? 0;
   state.deadlines.set(request, command.waitUntilMs);

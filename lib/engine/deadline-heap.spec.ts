@@ -4,7 +4,7 @@ import { chosenSeed } from '../../test/support/seed.js';
 
 const seed = chosenSeed();
 
-const item = (): Due => ({ dueMs: Infinity, heapIndex: -1 });
+const item = (): Due => ({ dueMs: Infinity, heapIndex: -1, sooner: undefined, later: undefined });
 
 describe('DeadlineHeap', () => {
   it(`gives back every item at its last instant, soonest first, however items are moved and removed (seed ${seed})`, () => {
@@ -23,6 +23,7 @@ describe('DeadlineHeap', () => {
           if (dueMs === Infinity) expected.delete(moved);
           else expected.set(moved, dueMs);
           expect(heap.nextMs).toBe(Math.min(Infinity, ...expected.values()));
+          expect(heap.size).toBe(expected.size);
         }
         const taken: number[] = [];
         for (let next = heap.nextMs; next < Infinity; next = heap.nextMs) {

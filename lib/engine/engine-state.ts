@@ -1,4 +1,4 @@
-import { SlotMap, assert } from '../core/index.js';
+import { SlotMap, allOf, assert } from '../core/index.js';
 import type { AcquireAnswer, CallId, Effect, EngineOptions, Grant, Refusal } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
@@ -164,7 +164,7 @@ export class EngineState {
     const { calls } = request;
     if (calls === undefined) return;
     request.calls = undefined;
-    for (const callId of calls) {
+    for (const callId of allOf(calls)) {
       this.calls.delete(callId);
       this.tell({ type: 'call-answered', callId, answer });
     }

@@ -1,4 +1,4 @@
-import { formatKey } from '../core/index.js';
+import { allOf, formatKey } from '../core/index.js';
 import type { Engine } from './engine.js';
 import type { EngineState } from './engine-state.js';
 import type { L1Node } from './lock-node.js';
@@ -80,6 +80,6 @@ function name(request: Request): string {
 
 function place(request: Request): string {
   const until = request.dueMs === Infinity ? '' : ` until ${request.dueMs}`;
-  const calls = request.calls === undefined ? '' : ` calls ${request.calls.join(' ')}`;
+  const calls = request.calls === undefined ? '' : ` calls ${allOf(request.calls).join(' ')}`;
   return `as #${request.arrival}${until}${calls}`;
 }

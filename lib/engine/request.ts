@@ -1,4 +1,4 @@
-import type { Linked, LinkedList, LockKey } from '../core/index.js';
+import type { Few, Linked, LinkedList, LockKey } from '../core/index.js';
 import type { AcquireAnswer, CallId, Grant } from './commands.js';
 import type { Due } from './deadline-heap.js';
 import type { L1Node, L2Node } from './lock-node.js';
@@ -26,8 +26,10 @@ export class Request implements Grant, Placed, Due, Linked<Request> {
   behind: Placed | undefined = undefined;
   dueMs = Infinity;
   heapIndex = -1;
+  sooner: Due | undefined = undefined;
+  later: Due | undefined = undefined;
   /** Calls that wait for the answer. */
-  calls: CallId[] | undefined = undefined;
+  calls: Few<CallId> = undefined;
   answer: GrantedAnswer | undefined = undefined;
   /** These two are set by a grant in a local session only. */
   fence = 0n;

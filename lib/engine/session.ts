@@ -8,6 +8,8 @@ export class Session implements Due {
   /** When the lease ends. */
   dueMs = Infinity;
   heapIndex = -1;
+  sooner: Due | undefined = undefined;
+  later: Due | undefined = undefined;
   /** Keys it has released that stay taken (`keepMs`): counted against its locks. */
   keptKeys = 0;
   requests: RequestMemory;
