@@ -3,8 +3,16 @@ import type { Command, Terminal } from './command.js';
 import { demoCommand } from './demo-command.js';
 import { describeFlags, UsageError } from './flags.js';
 import { loadCommand } from './load-command.js';
+import { didYouMean } from './nearest.js';
+import { revokeCommand } from './revoke-command.js';
+import { whoCommand } from './who-command.js';
 
-const COMMANDS: Readonly<Record<string, Command>> = { bench: loadCommand, demo: demoCommand };
+const COMMANDS: Readonly<Record<string, Command>> = {
+  who: whoCommand,
+  revoke: revokeCommand,
+  bench: loadCommand,
+  demo: demoCommand,
+};
 
 /** Exit code for a command line that is not understood. */
 const USAGE = 2;
@@ -18,22 +26,39 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return overview(name, terminal);
   if (asksForHelp(rest)) {
-    terminal.print(`klock ${name}: ${command.about}\n\n${describeFlags(command.flags)}`);
+    terminal.print(helpOn(name, command));
     return 0;
   }
   try {
     return await command.run(rest, terminal);
   } catch (error) {
-    if (!(error instanceof UsageError) && !isLockError(error, 'INVALID_OPTION')) throw error;
+    if (!isUsage(error)) throw error;
     terminal.print(`klock ${name}: ${error.message}\nklock ${name} --help lists what it takes.`);
     return USAGE;
   }
 }
 
+function helpOn(name: string, { about, takes, notes = [], flags }: Command): string {
+  const line = takes === undefined ? [] : [`  klock ${name} ${takes}`, ''];
+  return [
+    `klock ${name}: ${about}`,
+    '',
+    ...line,
+    describeFlags(flags),
+    ...notes.map((note) => `\n${note}`),
+  ].join('\n');
+}
+
+function isUsage(error: unknown): error is Error {
+  return (
+    error instanceof UsageError || isLockError(error, 'INVALID_OPTION') || isLockError(error, 'INVALID_KEY')
+  );
+}
+
 function overview(name: string, terminal: Terminal): number {
-  const known = Object.entries(COMMANDS).map(([word, { about }]) => `  klock ${word.padEnd(5)}  ${about}`);
+  const known = Object.entries(COMMANDS).map(([word, { about }]) => `  klock ${word.padEnd(6)}  ${about}`);
   terminal.print([...known, '', 'klock COMMAND --help lists the flags of a command.'].join('\n'));
   if (name === '' || asksForHelp([name]) || name === 'help') return 0;
-  terminal.print(`There is no command ${name}.`);
+  terminal.print(`There is no command ${name}${didYouMean(name, Object.keys(COMMANDS)) || '.'}`);
   return USAGE;
 }

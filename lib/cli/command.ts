@@ -13,6 +13,10 @@ export interface Terminal {
 /** One word behind `klock`. */
 export interface Command {
   readonly about: string;
+  /** Words before the flags, as `--help` shows them. */
+  readonly takes?: string;
+  /** What else `--help` says: exit codes, say. */
+  readonly notes?: readonly string[];
   readonly flags: Flags;
   /** @returns the exit code. @throws UsageError, InvalidOptionError for what it cannot be run with. */
   run(words: readonly string[], terminal: Terminal): Promise<number>;

@@ -1,4 +1,5 @@
-import { MAX_DURATION_MS, quote } from '../core/index.js';
+import { MAX_DURATION_MS, MAX_FENCE, quote } from '../core/index.js';
+import { didYouMean } from './nearest.js';
 
 /** One flag of a command: `--name value` or `--name=value`; one dash will do. */
 export interface Flag<T> {
@@ -53,6 +54,20 @@ export function duration(fallbackMs: number, about: string): Flag<number> {
   };
 }
 
+/** A fence in decimal; none unless given. */
+export function fence(about: string): Flag<bigint | undefined> {
+  return {
+    text: about,
+    fallback: undefined,
+    shown: 'any',
+    rule: `a whole number from 1 to ${MAX_FENCE}`,
+    read: (given) => {
+      const number = /^\d{1,19}$/.test(given) ? BigInt(given) : 0n;
+      return number >= 1n && number <= MAX_FENCE ? number : undefined;
+    },
+  };
+}
+
 /** `--name` alone means true. */
 export function choice(fallback: boolean, about: string): Flag<boolean> {
   return {
@@ -64,15 +79,43 @@ export function choice(fallback: boolean, about: string): Flag<boolean> {
   };
 }
 
+/** A command line with plain words among the flags; behind `--` all words are plain. */
+export interface ParsedWords<F extends Flags> {
+  readonly plain: readonly string[];
+  readonly values: ValuesOf<F>;
+}
+
 /** @throws UsageError naming the word that is not understood. */
-export function parseFlags<F extends Flags>(flags: F, words: readonly string[]): ValuesOf<F> {
+export function parseWords<F extends Flags>(flags: F, words: readonly string[]): ParsedWords<F> {
+  const plain: string[] = [];
+  return { values: parseFlags(flags, words, plain), plain };
+}
+
+/**
+ * @param plain where words that are no flags go; left out: they are not understood.
+ * @throws UsageError naming the word that is not understood.
+ */
+export function parseFlags<F extends Flags>(
+  flags: F,
+  words: readonly string[],
+  plain?: string[],
+): ValuesOf<F> {
   const values: Record<string, unknown> = {};
   for (const [name, flag] of Object.entries(flags)) values[name] = flag.fallback;
   const rest = [...words];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (plain !== undefined && word === '--') {
+      plain.push(...rest.splice(0));
+      break;
+    }
+    if (plain !== undefined && !/^-./.test(word)) {
+      plain.push(word);
+      continue;
+    }
     const [, name = '', given] = /^--?([^=]+)(?:=(.*))?$/s.exec(word) ?? [];
     const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
-    if (flag === undefined) throw new UsageError(`unknown word ${quote(word)}`);
+    if (flag === undefined)
+      throw new UsageError(`unknown word ${quote(word)}${didYouMean(name, Object.keys(flags))}`);
     values[name] = readValue(name, flag, given ?? nextValue(name, flag, rest));
   }
   return values as ValuesOf<F>;
