@@ -1,60 +1,54 @@
-import type { LockLostError, Section } from '../core/index.js';
+import type { Section } from '../core/index.js';
+import { HeldIteration } from './held-iteration.js';
+import { ENDED, sourceOf, type IterationSource, type Step } from './iteration-source.js';
 import type { LockedCall } from './locked-call.js';
-import { isAsyncIterable } from './method-shape.js';
 
 type Iteration = AsyncGenerator<unknown, unknown, unknown>;
-type Step = IteratorResult<unknown>;
+type Body = (section: Section | undefined) => unknown;
 
-/** The call as an async iterator: waits at the first `next()`, and holds until done, `return()` or `throw()`. Never iterated = never acquired. */
+/**
+ * The call as an async iterator: waits at the first `next()`, and holds until done, `return()` or `throw()`. Never
+ * iterated = never acquired.
+ */
 export function asIterable(call: LockedCall): Iteration {
   return iterateLocked(call, (section) => call.run(section));
 }
 
 /** @param taken a section that is already held and now belongs to the iterator. */
-export async function* iterateLocked(
+export function iterateLocked(
   call: LockedCall,
-  body: (section: Section | undefined) => unknown,
+  body: Body,
   taken: () => Section | undefined = () => undefined,
 ): Iteration {
-  const held = taken();
-  const entry = held === undefined ? await call.enter() : ({ entered: 'locked', section: held } as const);
-  if (entry.entered === 'skipped') return undefined;
-  if (entry.entered === 'unlocked') return yield* iterationOf(() => body(undefined));
-  const { section } = entry;
-  try {
-    const source = iterationOf(() => body(section));
-    return (yield* new HeldIteration(call, section, source)) as unknown;
-  } finally {
-    await section.leave();
-  }
+  return new LockedIteration(call, body, taken);
 }
 
-/** An iteration whose steps run in the flow of a lock and end with it. */
-class HeldIteration implements Iteration {
-  private failStep: ((loss: LockLostError) => void) | undefined;
+/**
+ * Like the generator it stands for, except that `return()` is heard at once, while the lock is waited for and while a step
+ * is under way: what consumes a stream for a client calls it when that client has gone, and the next value may never come.
+ */
+class LockedIteration implements Iteration {
+  readonly [Symbol.toStringTag] = 'AsyncGenerator';
+  private readonly gone = new AbortController();
+  private opening: Promise<IterationSource> | undefined;
 
   constructor(
     private readonly call: LockedCall,
-    private readonly section: Section,
-    private readonly source: Iteration,
-  ) {
-    // One listener for the whole iteration: one for each step would pile up on a long one.
-    void section.handle.done.then((end) => {
-      const loss = end.end === 'lost' ? call.lossOf(section) : undefined;
-      if (loss !== undefined) this.failStep?.(loss);
-    });
+    private readonly body: Body,
+    private readonly taken: () => Section | undefined,
+  ) {}
+
+  async next(value?: unknown): Promise<Step> {
+    const source = await (this.opening ??= this.begin());
+    return await source.next(value);
   }
 
-  next(value?: unknown): Promise<Step> {
-    return this.step(() => this.source.next(value));
+  async return(value?: unknown): Promise<Step> {
+    return await (await this.opened()).return(value);
   }
 
-  return(value?: unknown): Promise<Step> {
-    return this.step(() => this.source.return(value));
-  }
-
-  throw(error: unknown): Promise<Step> {
-    return this.step(() => this.source.throw(error));
+  async throw(error: unknown): Promise<Step> {
+    return await (await this.opened()).throw(error);
   }
 
   [Symbol.asyncIterator](): this {
@@ -65,25 +59,50 @@ class HeldIteration implements Iteration {
     await this.return();
   }
 
-  private step(take: () => Promise<Step>): Promise<Step> {
-    return new Promise((resolve, reject) => {
-      this.failStep = (loss) => {
-        // The source may be in the middle of a step that never ends: it is told, not waited for.
-        void this.source.return(undefined).catch(() => undefined);
-        reject(loss);
-      };
-      this.section.run(take).then((step) => {
-        const loss = this.call.lossOf(this.section, step.done === true ? step.value : undefined);
-        if (loss === undefined) resolve(step);
-        else this.failStep?.(loss);
-      }, reject);
-    });
+  /** What there is to end; a wait for the lock is given up. */
+  private opened(): Promise<IterationSource> {
+    this.gone.abort();
+    // Whoever waits for the first step is told why there is none.
+    return (this.opening ??= this.giveUp()).catch(() => ENDED);
   }
-}
 
-/** Whatever the method returned, as an iteration; it starts at the first step. */
-async function* iterationOf(body: () => unknown): Iteration {
-  const made = body();
-  if (isAsyncIterable(made)) return yield* made as Iteration;
-  return made;
+  /** Before the first step. A section that was handed over goes back. */
+  private async giveUp(): Promise<IterationSource> {
+    await this.taken()?.leave();
+    return ENDED;
+  }
+
+  private begin(): Promise<IterationSource> {
+    const opening = this.open();
+    // It fails once, as a generator does, and has ended then.
+    opening.catch(() => (this.opening = Promise.resolve(ENDED)));
+    return opening;
+  }
+
+  private async open(): Promise<IterationSource> {
+    const section = this.taken();
+    if (section !== undefined) return await this.start(section);
+    try {
+      const entry = await this.call.enter(this.gone.signal);
+      if (entry.entered === 'skipped') return ENDED;
+      return await this.start(entry.entered === 'locked' ? entry.section : undefined);
+    } catch (error) {
+      if (this.gone.signal.aborted) return ENDED;
+      throw error;
+    }
+  }
+
+  private async start(section: Section | undefined): Promise<IterationSource> {
+    try {
+      if (this.gone.signal.aborted) {
+        await section?.leave();
+        return ENDED;
+      }
+      const source = sourceOf(this.body(section));
+      return section === undefined ? source : new HeldIteration(this.call, section, source);
+    } catch (error) {
+      await section?.leave();
+      throw error;
+    }
+  }
 }

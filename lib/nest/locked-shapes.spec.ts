@@ -332,6 +332,82 @@ describe('a method that returns an async iterator', () => {
     expect(await klock.isLocked('k')).toBe(false);
   });
 
+  /** What a message bus gives: a step waits for the next event, which may never come, and `return()` ends it. */
+  class Events implements AsyncIterableIterator<string> {
+    private end = (): void => undefined;
+    private readonly ended = new Promise<void>((resolve) => (this.end = resolve));
+    private waiting = false;
+
+    async next(): Promise<IteratorResult<string>> {
+      if (this.waiting) await this.ended;
+      else this.waiting = true;
+      return this.waiting ? { done: false, value: 'first' } : { done: true, value: undefined };
+    }
+    return(): Promise<IteratorResult<string>> {
+      this.waiting = false;
+      this.end();
+      return Promise.resolve({ done: true, value: undefined });
+    }
+    [Symbol.asyncIterator](): this {
+      return this;
+    }
+  }
+  class Bus {
+    runs = 0;
+    @Locked('k')
+    typed(): AsyncIterableIterator<string> {
+      return new Events();
+    }
+    @Locked('k')
+    inferred() {
+      return new Events();
+    }
+    @Locked('k')
+    async *generator(): AsyncGenerator<string> {
+      this.runs++;
+      yield 'first';
+    }
+  }
+
+  it.each(['typed', 'inferred'] as const)(
+    '[B-069] hears return() while a step waits for a value that never comes, and is free at once (%s)',
+    async (method) => {
+      const iterator = boundTo(new Bus(), klock)[method]()[Symbol.asyncIterator]();
+      expect(await iterator.next()).toEqual({ done: false, value: 'first' });
+      const step = iterator.next();
+      await settle();
+      expect(await klock.isLocked('k')).toBe(true);
+      expect(await iterator.return?.()).toMatchObject({ done: true });
+      expect(await step).toEqual({ done: true, value: undefined });
+      expect([await klock.isLocked('k'), grants, releases]).toEqual([false, 1, 1]);
+      expect(await iterator.next()).toEqual({ done: true, value: undefined });
+    },
+  );
+
+  it('[B-069] gives up its wait for the lock on return(), and its body never runs', async () => {
+    const held = await klock.acquire('k');
+    const bus = boundTo(new Bus(), klock);
+    const iterator = bus.generator();
+    const step = iterator.next();
+    await settle();
+    expect(await iterator.return('gone')).toEqual({ done: true, value: 'gone' });
+    expect(await step).toEqual({ done: true, value: undefined });
+    await held.release();
+    await settle();
+    expect([bus.runs, await klock.isLocked('k')]).toEqual([0, false]);
+  });
+
+  it('fails once where its lock cannot be had, and has ended then', async () => {
+    const held = await klock.acquire('k');
+    const iterator = boundTo(new Bus(), klock).generator();
+    const step = rejection(iterator.next());
+    await settle();
+    await clock.advance(10_001);
+    expect(await step).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+    await held.release();
+  });
+
   it('is iterated under the lock although its type was inferred', async () => {
     const seen: unknown[] = [];
     for await (const value of boundTo(new Service(), klock).inferred(2))
