@@ -199,7 +199,7 @@ describe('an acquire', () => {
     expect(await second).toMatchObject({ code: 'LOCK_ABORTED' });
     await settle();
     expect(lastWords(link)).toMatch(/^release 0 [1-9]\d+\nlk_id\d+ request\n/);
-    asked.answer([['granted', '1800000000000001']]);
+    asked.answer(['1800000000000001']);
     await settle();
   });
 
@@ -212,7 +212,7 @@ describe('an acquire', () => {
         () => undefined,
       );
       await settle();
-      link.last.answer([['granted', '1800000000000001']]);
+      link.last.answer(['1800000000000001']);
       for (let turn = 0; turn < turns; turn++) await Promise.resolve();
       gone.abort();
       const grant = await outcome;

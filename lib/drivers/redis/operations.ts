@@ -13,7 +13,7 @@ export interface Sending {
 }
 
 /** What the klock script can do (scripts/run.lua). */
-export type OperationName = 'acquire' | 'release' | 'renew' | 'inspect' | 'probe';
+export type OperationName = 'acquire' | 'release' | 'revoke' | 'renew' | 'inspect' | 'probe';
 
 /** One question to the klock script; several travel in one call. */
 export interface Question<R> {
@@ -56,6 +56,8 @@ export type AcquireResult =
   | { readonly type: 'expired' }
   | { readonly type: 'gone' };
 
+const DECIMAL = /^[1-9]\d*$/;
+
 export function readAcquire(result: readonly unknown[]): AcquireResult {
   const type = text(result[0]);
   switch (type) {
@@ -75,8 +77,14 @@ export function readAcquire(result: readonly unknown[]): AcquireResult {
     case 'gone':
       return { type };
     default:
-      throw unexpected('acquire', type);
+      return newGrant(type);
   }
+}
+
+/** Nearly every answer is nothing but a fence. */
+function newGrant(fence: string): AcquireResult {
+  if (!DECIMAL.test(fence)) throw unexpected('acquire', fence);
+  return { type: 'granted', fence, span: undefined, leftMs: undefined, repaired: false };
 }
 
 export type ReleaseResult = 'released' | 'other' | 'absent';
@@ -87,7 +95,7 @@ export function readRelease(result: readonly unknown[]): ReleaseResult {
 
 export type RenewResult =
   | { readonly type: 'renewed'; readonly leftMs: number }
-  | { readonly type: 'superseded' | 'other' | 'absent' };
+  | { readonly type: 'superseded' | 'other' | 'absent' | 'revoked' };
 
 export interface RenewArguments {
   readonly tree: string;
@@ -113,9 +121,30 @@ export function renewQuestion(asked: RenewArguments): Question<RenewResult> {
     meta: '',
     words: () => `${number} ${ttlMs} ${mode}`,
     read: (result) => {
-      const type = oneOf('renew', ['renewed', 'superseded', 'other', 'absent'], text(result[0]));
+      const type = oneOf('renew', ['renewed', 'superseded', 'other', 'absent', 'revoked'], text(result[0]));
       return type === 'renewed' ? { type, leftMs: Number(text(result[1])) } : { type };
     },
+  };
+}
+
+export type RevokeResult = 'revoked' | 'other' | 'absent';
+
+/** Ends the grant that covers this fence. */
+export function revokeQuestion(
+  tree: string,
+  l2: string,
+  fence: bigint,
+  facts: LockErrorFacts,
+): Question<RevokeResult> {
+  return {
+    name: 'revoke',
+    tree,
+    l2,
+    who: '',
+    meta: '',
+    facts,
+    words: () => String(fence),
+    read: (result) => oneOf('revoke', ['revoked', 'other', 'absent'], text(result[0])),
   };
 }
 

@@ -18,6 +18,8 @@ import {
   type LockKey,
   type LockReport,
   type RenewReply,
+  type RevokeOptions,
+  type RevokeReport,
 } from '../../core/index.js';
 import { linkTo, type RedisClientLike, type RedisLink } from '../../redis-client/index.js';
 import { Acquaintance } from './acquaintance.js';
@@ -32,6 +34,7 @@ import { resolveRedisOptions, type RedisDriverOptions, type ResolvedRedisOptions
 import type { RedisSession } from './redis-session.js';
 import { ReleaseCall, type Returned } from './release-call.js';
 import { extendGrant, renewLeases } from './renew-call.js';
+import { revokeKey } from './revoke-call.js';
 import { ScriptCalls } from './script-calls.js';
 import { StoreTime } from './store-time.js';
 import { extendByToken, releaseByToken } from './token-calls.js';
@@ -48,7 +51,7 @@ const CAPABILITIES: Capabilities = {
   byToken: 'anyone',
   inspect: 'all',
   atLeast: true,
-  revoke: false,
+  revoke: true,
   // Only as far as Redis's own persistence goes, which this side cannot know.
   survivesRestart: false,
 };
@@ -188,6 +191,10 @@ export class RedisDriver implements LockDriver {
 
   inspect(key: LockKey): Promise<LockReport> {
     return inspectKey(this.session, key);
+  }
+
+  revoke(key: LockKey, options: RevokeOptions): Promise<RevokeReport> {
+    return revokeKey(this.session, key, options, (grant) => this.drop(grant));
   }
 
   async releaseToken(key: LockKey, token: string): Promise<void> {

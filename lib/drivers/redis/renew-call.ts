@@ -72,6 +72,9 @@ function readReply(
       return { outcome: 'renewed', grantedMs: Math.min(ttlMs, answer.value.leftMs) };
     case 'superseded':
       return { outcome: 'failed', cause: new Error('a later renewal was executed before this one') };
+    case 'revoked':
+      session.grants.delete(grant.lease.id);
+      return { outcome: 'gone', reason: 'revoked', code: 'REVOKED' };
     case 'other':
     case 'absent':
       session.grants.delete(grant.lease.id);

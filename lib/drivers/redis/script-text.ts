@@ -1,11 +1,11 @@
 // Written by `npm run generate` from lib/drivers/redis/scripts/*.lua: change those.
 
 /** SHA-1 of {@link SCRIPT_TEXT}, as EVALSHA wants it. */
-export const SCRIPT_SHA1 = '5f2fc31d812555d4db04a9c563358e5ccdd01375';
+export const SCRIPT_SHA1 = 'abc89e958680cd15373cd329afcaf5ef870bdfc0';
 
 /** The klock script. */
 export const SCRIPT_TEXT = String.raw`local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local call, match, find, sub = redis.call, string.match, string.find, string.sub
+local call, match, find, sub, byte = redis.call, string.match, string.find, string.sub, string.byte
 local ALIVE, OFFERED, QUEUE_TTL = 3000, 1500, 60000
 local MAX_WAITERS = 20000
 local time = call('TIME')
@@ -32,7 +32,10 @@ local function partsOf(who)
   return match(who, '^(%S+) (%S+)$')
 end
 local function isOf(text, token)
-  return sub(text, 1, #token + 1) == token .. ' '
+  return find(text, token, 1, true) == 1 and byte(text, #token + 1) == 32
+end
+local function isHeldBy(text, who)
+  return find(text, who, 1, true) == 1 and byte(text, #who + 1) == 255
 end
 local function parts(text)
   local token, id, n, fence, span, since, by, meta =
@@ -87,25 +90,35 @@ end
 local function isFence(text)
   return find(text, '^[1-9]%d*$') and not isLarger(text, MAX_FENCE)
 end
-local function mint(tree, span)
-  local key = tree .. ':fence'
-  local stored = call('GET', key)
-  local broken = stored and not isFence(stored)
-  if broken and fencing == 'required' then
-    refuse('state', 'the fence at ' .. key .. ' is not a positive 64-bit number')
-  end
-  local last = seen
-  if stored and not broken and isLarger(stored, last) then last = stored end
-  local first = nowUs
-  if not isLarger(first, last) then first = plus(last, 1) end
-  local upTo = span == '1' and first or plus(first, tonumber(span) - 1)
-  if isLarger(upTo, MAX_FENCE) then refuse('state', 'the fence at ' .. key .. ' has reached its largest value') end
+local function store(key, upTo)
   local keepMs = '60000'
   if upTo ~= nowUs then
     keepMs = string.format('%.0f', 60000 + math.max(0, math.floor(tonumber(upTo) / 1000) - nowMs))
   end
-  call('SET', key, upTo, 'PXAT', endAfter(keepMs))
-  return first, broken
+  return call('SET', key, upTo, 'PXAT', endAfter(keepMs), 'GET')
+end
+local function mint(tree, span)
+  local key = tree .. ':fence'
+  local first = nowUs
+  if not isLarger(first, seen) then first = plus(seen, 1) end
+  local upTo = span == '1' and first or plus(first, tonumber(span) - 1)
+  if isLarger(upTo, MAX_FENCE) then refuse('state', 'the fence at ' .. key .. ' has reached its largest value') end
+  local stored = store(key, upTo)
+  if not stored then return first end
+  if not isFence(stored) then
+    if fencing ~= 'required' then return first, true end
+    call('SET', key, stored)
+    refuse('state', 'the fence at ' .. key .. ' is not a positive 64-bit number')
+  end
+  if isLarger(first, stored) then return first end
+  first = plus(stored, 1)
+  upTo = plus(stored, tonumber(span))
+  if isLarger(upTo, MAX_FENCE) then
+    store(key, stored)
+    refuse('state', 'the fence at ' .. key .. ' has reached its largest value')
+  end
+  store(key, upTo)
+  return first
 end
 local function arrivalText(n)
   return string.format('%016.0f', n)
@@ -216,14 +229,18 @@ end
 local function grant(tree, l2, who, meta, words)
   local ttl, span = words[1], words[5]
   local fence, repaired = mint(tree, span)
-  call('SET', lockOf(tree, l2), who .. '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' ..
-    label .. '\255' .. meta, 'PXAT', endAfter(ttl))
+  local middle = fence == nowUs and words.middle
+  if not middle then
+    middle = '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' .. label .. '\255'
+    if fence == nowUs then words.middle = middle end
+  end
+  call('SET', lockOf(tree, l2), who .. middle .. meta, 'PXAT', endAfter(ttl))
   if l2 ~= '' then
     call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowText)
     noteBelow(tree, l2, nowMs + tonumber(ttl))
   end
   if repaired then return { 'granted', fence, '', '', 'repaired' } end
-  return 'granted ' .. fence
+  return fence
 end
 local function conflict(tree, l2, own)
   if own then return own.by, own.left end
@@ -295,7 +312,7 @@ local function release(tree, l2, who, _, words)
   local keepMs, goneUntil = words[1], words[2]
   local lock = lockOf(tree, l2)
   local text = call('GET', lock)
-  if keepMs == '0' and goneUntil == '0' and text and sub(text, 1, #who + 1) == who .. '\255' then
+  if keepMs == '0' and goneUntil == '0' and text and isHeldBy(text, who) then
     free(tree, l2, lock)
     return 'released'
   end
@@ -313,11 +330,35 @@ local function release(tree, l2, who, _, words)
   if text and isOf(text, 'kept:' .. token) then return 'released' end
   return text and 'other' or 'absent'
 end
+local BURIED = 60000
+local TOLD = 5000
+local function noteRevoked(tree, token, untilMs)
+  local revoked = tree .. ':revoked'
+  call('ZREMRANGEBYSCORE', revoked, '-inf', nowMs)
+  call('ZADD', revoked, untilMs, token)
+  if call('PTTL', revoked) < untilMs - nowMs then call('PEXPIREAT', revoked, untilMs) end
+end
+local function revoke(tree, l2, _, _, words)
+  local name, fence = lockOf(tree, l2), words[1]
+  local lock = read(name)
+  if not lock then return 'absent' end
+  local last = plus(lock.fence, tonumber(lock.span) - 1)
+  if isLarger(lock.fence, fence) or isLarger(fence, last) then return 'other' end
+  if lock.id ~= '' then
+    noteRevoked(tree, lock.token, nowMs + lock.left + TOLD)
+    bury(tree, lock.id, nowMs + BURIED)
+  end
+  free(tree, l2, name)
+  return 'revoked'
+end
 local function renew(tree, l2, token, _, words)
   local n, ttl, mode = words[1], tonumber(words[2]), words[3]
   local name = lockOf(tree, l2)
   local lock = read(name)
-  if not lock or lock.token ~= token then return lock and 'other' or 'absent' end
+  if not lock or lock.token ~= token then
+    if call('ZSCORE', tree .. ':revoked', token) then return 'revoked' end
+    return lock and 'other' or 'absent'
+  end
   if n ~= '0' and tonumber(n) < tonumber(lock.n) then return 'superseded' end
   local left = ttl
   if mode == 'most' and lock.left > ttl then left = lock.left end
@@ -369,8 +410,10 @@ local function probe(tree)
   return { 'probe', field(memory, 'maxmemory_policy'), field(memory, 'maxmemory'), field(replication, 'role'),
     field(server, 'redis_version'), missing }
 end
-local operations = { acquire = acquire, release = release, renew = renew, inspect = inspect, probe = probe }
-local tonumber, gmatch = tonumber, string.gmatch
+local operations = {
+  acquire = acquire, release = release, revoke = revoke, renew = renew, inspect = inspect, probe = probe,
+}
+local tonumber, type, gmatch = tonumber, type, string.gmatch
 local known = {}
 local function wordsOf(line)
   local words = known[line]
@@ -391,30 +434,34 @@ local function failure(problem)
   end
   return { 'error', tostring(problem) }
 end
-local asked, at = ARGV[5], 1
+local asked, at, size = ARGV[5], 1, #ARGV[5]
 local before
-local lines, lists = { nowUs, '' }, { '' }
+local lines, lists, count = { nowUs, '' }, { '' }, 2
 local function answer(result)
+  count = count + 1
   if type(result) == 'table' then
     lists[#lists + 1] = result
-    result = ''
+    lines[count] = ''
+  else
+    lines[count] = result
   end
-  lines[#lines + 1] = result
 end
 local function runRest()
-  while at <= #asked do
+  while at <= size do
     local from = at
-    at = #asked + 1
+    at = size + 1
     local stop = find(asked, '\n', from, true)
     local words = wordsOf(sub(asked, from, stop - 1))
     local l2At = stop + 1 + words.tree
     local whoAt = l2At + words.l2
     local metaAt = whoAt + words.who
+    local tree, l2, meta = sub(asked, stop + 1, l2At - 1), '', ''
+    if whoAt > l2At then l2 = sub(asked, l2At, whoAt - 1) end
     at = metaAt + words.meta
-    local tree = sub(asked, stop + 1, l2At - 1)
+    if at > metaAt then meta = sub(asked, metaAt, at - 1) end
     before = before or sub(KEYS[1], 1, #KEYS[1] - #tree)
     if before ~= '' then tree = before .. tree end
-    answer(words.run(tree, sub(asked, l2At, whoAt - 1), sub(asked, whoAt, metaAt - 1), sub(asked, metaAt, at - 1), words))
+    answer(words.run(tree, l2, sub(asked, whoAt, metaAt - 1), meta, words))
   end
 end
 repeat

@@ -63,6 +63,7 @@ export async function extendByToken(
   });
   const { value } = await askUntilAnswered(session, question, key, 'extend');
   if (value.type === 'other' || value.type === 'absent') throw notHeld(key, value.type, 'extend');
+  if (value.type === 'revoked') throw notHeld(key, 'absent', 'extend');
 }
 
 /**

@@ -2,7 +2,7 @@
 --
 -- Words: ttl (ms), notAfter (ms of this store's clock), mode ('queue': stay in line; 'leave': be told no and leave it),
 --   arrival (as answered before, 0 at first), span (fences to reserve). Who: token and id (request). Meta: JSON or nothing.
--- Result: 'granted <fence>' for a new grant, 'granted <fence> <span> <ms left>' for the one this id already has, whose
+-- Result: '<fence>' for a new grant, 'granted <fence> <span> <ms left>' for the one this id already has, whose
 --   end is not moved; {'granted', fence, '', '', 'repaired'} if the fence had to be started again;
 --   'queued <arrival> <ms until it is worth asking again or -1>'; {'busy', label of a holder, its ms left or -1};
 --   'expired': executed after notAfter, nothing changed; 'gone': the id was taken back or given back before.
@@ -11,14 +11,19 @@
 local function grant(tree, l2, who, meta, words)
   local ttl, span = words[1], words[5]
   local fence, repaired = mint(tree, span)
-  call('SET', lockOf(tree, l2), who .. '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' ..
-    label .. '\255' .. meta, 'PXAT', endAfter(ttl))
+  -- What stands between who holds and the metadata is the same for most grants of a call.
+  local middle = fence == nowUs and words.middle
+  if not middle then
+    middle = '\2550\255' .. fence .. '\255' .. span .. '\255' .. nowText .. '\255' .. label .. '\255'
+    if fence == nowUs then words.middle = middle end
+  end
+  call('SET', lockOf(tree, l2), who .. middle .. meta, 'PXAT', endAfter(ttl))
   if l2 ~= '' then
     call('ZREMRANGEBYSCORE', tree .. ':below', '-inf', '(' .. nowText)
     noteBelow(tree, l2, nowMs + tonumber(ttl))
   end
   if repaired then return { 'granted', fence, '', '', 'repaired' } end
-  return 'granted ' .. fence
+  return fence
 end
 
 -- Who holds something that conflicts: its label and when that may end (ms from now, -1 unknown); nil if nobody does.

@@ -12,6 +12,7 @@ const parts = [
   'wake',
   'acquire',
   'release',
+  'revoke',
   'renew',
   'inspect',
   'probe',

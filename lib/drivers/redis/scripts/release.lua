@@ -35,7 +35,7 @@ local function release(tree, l2, who, _, words)
   local keepMs, goneUntil = words[1], words[2]
   local lock = lockOf(tree, l2)
   local text = call('GET', lock)
-  if keepMs == '0' and goneUntil == '0' and text and sub(text, 1, #who + 1) == who .. '\255' then
+  if keepMs == '0' and goneUntil == '0' and text and isHeldBy(text, who) then
     free(tree, l2, lock)
     return 'released'
   end

@@ -3,13 +3,16 @@
 -- Words: n (number of this renewal, growing per grant from 1; 0 for a call by token), ttl (ms), mode ('most': the end
 --   never comes nearer; 'exact': the end becomes now + ttl, also if that is nearer). Who: token.
 -- Result: 'renewed <ms left>'; 'superseded': a later renewal was executed before, nothing changed;
---   'other', 'absent': this token does not hold.
+--   'other', 'absent': this token does not hold; 'revoked': since an operator ended it.
 -- Atomic: the comparisons and the new expiry are one step.
 local function renew(tree, l2, token, _, words)
   local n, ttl, mode = words[1], tonumber(words[2]), words[3]
   local name = lockOf(tree, l2)
   local lock = read(name)
-  if not lock or lock.token ~= token then return lock and 'other' or 'absent' end
+  if not lock or lock.token ~= token then
+    if call('ZSCORE', tree .. ':revoked', token) then return 'revoked' end
+    return lock and 'other' or 'absent'
+  end
   if n ~= '0' and tonumber(n) < tonumber(lock.n) then return 'superseded' end
   local left = ttl
   if mode == 'most' and lock.left > ttl then left = lock.left end

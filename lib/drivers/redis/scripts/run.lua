@@ -11,8 +11,10 @@
 --   An operation that failed answers {'state', text} (what is stored contradicts itself), {'full', text} (a bound was
 --   hit) or {'error', text} (Redis refused a command of it); the others are carried out all the same.
 -- Atomic: the whole call.
-local operations = { acquire = acquire, release = release, renew = renew, inspect = inspect, probe = probe }
-local tonumber, gmatch = tonumber, string.gmatch
+local operations = {
+  acquire = acquire, release = release, revoke = revoke, renew = renew, inspect = inspect, probe = probe,
+}
+local tonumber, type, gmatch = tonumber, type, string.gmatch
 
 -- What the first line of an operation says. Those of one turn mostly begin alike.
 local known = {}
@@ -37,33 +39,37 @@ local function failure(problem)
   return { 'error', tostring(problem) }
 end
 
-local asked, at = ARGV[5], 1
+local asked, at, size = ARGV[5], 1, #ARGV[5]
 local before
-local lines, lists = { nowUs, '' }, { '' }
+local lines, lists, count = { nowUs, '' }, { '' }, 2
 
 local function answer(result)
+  count = count + 1
   if type(result) == 'table' then
     lists[#lists + 1] = result
-    result = ''
+    lines[count] = ''
+  else
+    lines[count] = result
   end
-  lines[#lines + 1] = result
 end
 
 local function runRest()
-  while at <= #asked do
+  while at <= size do
     local from = at
     -- Nothing is left until this one is understood: what cannot be must not be tried for ever.
-    at = #asked + 1
+    at = size + 1
     local stop = find(asked, '\n', from, true)
     local words = wordsOf(sub(asked, from, stop - 1))
     local l2At = stop + 1 + words.tree
     local whoAt = l2At + words.l2
     local metaAt = whoAt + words.who
+    local tree, l2, meta = sub(asked, stop + 1, l2At - 1), '', ''
+    if whoAt > l2At then l2 = sub(asked, l2At, whoAt - 1) end
     at = metaAt + words.meta
-    local tree = sub(asked, stop + 1, l2At - 1)
+    if at > metaAt then meta = sub(asked, metaAt, at - 1) end
     before = before or sub(KEYS[1], 1, #KEYS[1] - #tree)
     if before ~= '' then tree = before .. tree end
-    answer(words.run(tree, sub(asked, l2At, whoAt - 1), sub(asked, whoAt, metaAt - 1), sub(asked, metaAt, at - 1), words))
+    answer(words.run(tree, l2, sub(asked, whoAt, metaAt - 1), meta, words))
   end
 end
 

@@ -11,6 +11,7 @@
 --   <tree>:live       zset    request id of each waiter, score = until when it counts as alive (ms)
 --   <tree>:waiting    hash    request id of each waiter: arrival, l2, channel, label, separated by \255
 --   <tree>:gone       zset    request ids that may never be granted any more, score = until when that matters (ms)
+--   <tree>:revoked    zset    tokens of locks that an operator ended, score = until when their holders may ask (ms)
 -- The byte \255 is in no UTF-8 text, so it ends whatever stands before it.
 --
 -- ARGV[1] largest fence or TIME the client has met on this store, in decimal
@@ -24,7 +25,7 @@
 -- Most of the time of a call goes into Lua itself, not into commands: what every acquire and release passes through
 -- captures little by patterns and prints no number, since Redis prints one for each that it is given.
 local seen, channel, label, fencing = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local call, match, find, sub = redis.call, string.match, string.find, string.sub
+local call, match, find, sub, byte = redis.call, string.match, string.find, string.sub, string.byte
 
 -- How long a waiter counts as alive after it asked, how long after it was woken, and what keeps a tree's waiting
 -- state from outliving a crash of everybody, in ms.
@@ -63,9 +64,14 @@ local function partsOf(who)
   return match(who, '^(%S+) (%S+)$')
 end
 
--- Whether a lock's text begins with this token.
+-- Whether a lock's text begins with this token and a blank.
 local function isOf(text, token)
-  return sub(text, 1, #token + 1) == token .. ' '
+  return find(text, token, 1, true) == 1 and byte(text, #token + 1) == 32
+end
+
+-- Whether a lock's text begins with token and id of who asks. Makes no text, unlike a comparison of a part.
+local function isHeldBy(text, who)
+  return find(text, who, 1, true) == 1 and byte(text, #who + 1) == 255
 end
 
 -- The parts of a lock's text; nil for what is no lock of ours.
