@@ -14,10 +14,14 @@ import { askUntilAnswered } from './token-calls.js';
 const MAX_REPORTED = 100;
 
 /** Who holds a key or something that conflicts with it, and who waits. @throws LockUnavailableError, BackendStateError */
-export async function inspectKey(session: RedisSession, key: LockKey): Promise<LockReport> {
+export async function inspectKey(
+  session: RedisSession,
+  key: LockKey,
+  limit = MAX_REPORTED,
+): Promise<LockReport> {
   const tree = treeName(session.options.prefix, key[0]);
   const facts = { key, operation: 'inspect' } as const;
-  const question = inspectQuestion(tree, key[1] ?? '', MAX_REPORTED, facts);
+  const question = inspectQuestion(tree, key[1] ?? '', limit, facts);
   const { value } = await askUntilAnswered(session, question, key, 'inspect');
   return {
     key,

@@ -15,8 +15,9 @@ import { askUntilAnswered } from './token-calls.js';
 
 /** Holders a report names. */
 const MAX_NAMED = 100;
-/** Looks at a key: each finds a hundred holders, and those that came since the last one. */
-const MAX_LOOKS = 1_000;
+/** Holders found by one look at a key, and looks: a key with more below it is ended in several. */
+const MAX_FOUND = 1_000;
+const MAX_LOOKS = 100;
 
 /**
  * Ends what is held of a key. Holders are looked up first and ended by their fences, so that asking again after an answer
@@ -31,7 +32,7 @@ export async function revokeKey(
   const ended: HolderReport[] = [];
   let endedCount = 0;
   for (let look = 0; look < MAX_LOOKS; look++) {
-    const { holders } = await inspectKey(session, key);
+    const { holders } = await inspectKey(session, key, MAX_FOUND);
     const meant = holders.filter((holder) => options.below === true || keyId(holder.key) === keyId(key));
     const found = await Promise.all(
       meant.map((holder) => revokeOne(session, holder, options.fence ?? holder.fence)),
@@ -41,7 +42,7 @@ export async function revokeKey(
     endedCount += gone.length;
     ended.push(...gone.slice(0, MAX_NAMED - ended.length));
     // Everything that was there is gone, or nothing of it is meant.
-    if (meant.length < MAX_NAMED || gone.length === 0) break;
+    if (meant.length < MAX_FOUND || gone.length === 0) break;
   }
   return { key, ended, endedCount };
 }
