@@ -32,6 +32,10 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant('renew' as const), session }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('close' as const), session }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('hold' as const), ms }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('revoke' as const), key, n: fc.nat(3), below: fc.boolean() }),
+  },
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -85,6 +89,9 @@ class Run {
         this.apply({ type: 'close-session', sessionId: this.id(each.session), reason: 'client_close' });
         this.reopen(each.session);
         break;
+      case 'revoke':
+        this.revoke(each.key, each.n, each.below);
+        break;
       case 'hold':
         this.apply({ type: 'hold-grants', untilMs: this.test.nowMs + each.ms });
         break;
@@ -113,6 +120,27 @@ class Run {
     const answer = this.test.acquire(this.id(name), requestId, wanted, waitMs);
     if (answer.type === 'queued') this.open.set(this.test.lastCall, `${this.id(name)}/${requestId}`);
     if (answer.type === 'granted') expect(answer.grant).toMatchObject({ requestId, key: wanted });
+    this.settle();
+  }
+
+  /** Nothing of what was named is held any more by whom it was held; told before anybody else is granted. */
+  private revoke(wanted: LockKey, n: number, below: boolean): void {
+    const { state } = this.test.engine;
+    const known = [...state.tokens.values()].map(({ grant }) => grant?.fence ?? 0n);
+    const fence = n === 0 ? known[0] : undefined;
+    const answer = this.test.apply({
+      type: 'revoke',
+      key: wanted,
+      below,
+      ...(fence !== undefined && { fence }),
+    });
+    const told = this.test.effects.findLastIndex(({ type }) => type === 'grant-revoked');
+    const granted = this.test.effects.findIndex(
+      (effect) => effect.type === 'call-answered' && effect.answer.type === 'granted',
+    );
+    if (told !== -1 && granted !== -1) expect(granted).toBeGreaterThan(told);
+    const left = [...state.tokens.values()].map(({ grant }) => grant?.fence ?? 0n);
+    for (const was of answer.ended) expect(left).not.toContain(was.fence);
     this.settle();
   }
 
