@@ -40,16 +40,11 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   list: LinkedList<AcquireCall> | undefined = undefined;
   before: AcquireCall | undefined = undefined;
   after: AcquireCall | undefined = undefined;
-  readonly name = 'acquire';
   readonly tree: string;
-  readonly l2: string;
-  readonly facts: LockErrorFacts;
-  readonly read = readAcquire;
   readonly meta: string;
   private readonly token: string;
   private readonly sendings = new Sendings();
   private readonly endMs: number;
-  private readonly marginMs: number;
   private arrival = '0';
   /** Fences asked for by the last sending: there may be more siblings to pass on to by the next. */
   private span = 1;
@@ -74,11 +69,20 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     const { host, options } = session;
     this.tree = treeName(options.prefix, request.key[0]);
     this.token = `lk_${host.random.id()}`;
-    this.l2 = request.key[1] ?? '';
     this.meta = request.metadata === undefined ? '' : JSON.stringify(request.metadata);
-    this.facts = { key: request.key, operation: 'acquire' };
     this.endMs = this.nowMs + request.waitMs;
-    this.marginMs = host.settings.marginMs(request.ttlMs);
+  }
+
+  get name(): 'acquire' {
+    return 'acquire';
+  }
+
+  get l2(): string {
+    return this.request.key[1] ?? '';
+  }
+
+  get facts(): LockErrorFacts {
+    return { key: this.request.key, operation: 'acquire' };
   }
 
   /** Resolves with a definite answer; rejects as `LockDriver.acquire` says. */
@@ -112,6 +116,10 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     return `${this.token} ${this.request.requestId}`;
   }
 
+  read(result: readonly unknown[]): AcquireResult {
+    return readAcquire(result);
+  }
+
   words(sending: Sending): string {
     const { ttlMs, span = 1 } = this.request;
     this.span = span;
@@ -130,6 +138,12 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     } catch (error) {
       this.fail(error as Error);
     }
+  }
+
+  /** What a grant is good for, from its sending on. */
+  private get usableMs(): number {
+    const { ttlMs } = this.request;
+    return ttlMs - this.session.host.settings.marginMs(ttlMs);
   }
 
   private get nowMs(): number {
@@ -174,9 +188,8 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
 
   /** An answer later than this is worth nothing: the wait is over, or what it grants would be past its deadline. */
   private askDeadlineMs(): number {
-    const { attemptMs, ttlMs } = this.request;
-    const usableMs = Math.max(1, ttlMs - this.marginMs);
-    return Math.min(this.endMs + GRACE_MS, this.nowMs + Math.min(attemptMs, usableMs));
+    const usableMs = Math.max(1, this.usableMs);
+    return Math.min(this.endMs + GRACE_MS, this.nowMs + Math.min(this.request.attemptMs, usableMs));
   }
 
   private answered(value: AcquireResult, sending: Sending): void {
@@ -216,7 +229,7 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     });
     const fence = BigInt(value.fence);
     const span = value.span ?? this.span;
-    calls.time.see(String(fence + BigInt(span - 1)));
+    calls.time.see(span === 1 ? value.fence : String(fence + BigInt(span - 1)));
     const { token, tree, sendings } = this;
     const { epoch } = sending;
     this.grant = new RedisGrant({
@@ -280,7 +293,8 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   }
 
   private mayHaveEnded(sinceMs: number): boolean {
-    return this.nowMs - sinceMs >= this.request.ttlMs - this.marginMs && this.nowMs < this.endMs;
+    const { nowMs } = this;
+    return nowMs - sinceMs >= this.usableMs && nowMs < this.endMs;
   }
 
   private unavailable(failure: Failure): LockError {
@@ -324,10 +338,10 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
       return;
     }
     this.queued = false;
-    const { requestId, ttlMs } = this.request;
+    const { requestId, key, ttlMs } = this.request;
     const { tree, l2, token, sendings } = this;
-    const taken = { tree, l2, requestId, token, ttlMs, sendings };
-    this.session.background.run(() => new ReleaseCall(this.session, taken, this.facts).run());
+    const taken = { key, tree, l2, requestId, token, ttlMs, sendings };
+    this.session.background.run(() => new ReleaseCall(this.session, taken, 'acquire').run());
   }
 }
 

@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../../core/index.js';
+import type { Clock, Instant, Timer } from '../../core/index.js';
 import { replyCode, replyText, type RedisLink, type RedisScript } from '../../redis-client/index.js';
 import type { Answer } from './answer.js';
 import { lockName } from './key-names.js';
 import { text, type Operation, type Sending } from './operations.js';
-import { packed, unpacked } from './packed-call.js';
+import { UnpackedReply, packed } from './packed-call.js';
 import { failedResult, isNotLetIn, refusal } from './refusal.js';
 import type { CallHeader, CallListener } from './script-calls.js';
 import { SCRIPT_SHA1, SCRIPT_TEXT } from './script-text.js';
@@ -38,6 +38,9 @@ const NEVER_KEPT = ':moves';
 
 const SCRIPT: RedisScript = { text: SCRIPT_TEXT, sha1: SCRIPT_SHA1 };
 
+/** When what was not sent yet was sent. */
+const NEVER: Instant = { monoMs: 0, wallMs: 0 };
+
 /** What a lane needs of whoever owns it. */
 export interface LaneHost {
   readonly link: RedisLink;
@@ -50,12 +53,19 @@ export interface LaneHost {
   idle(lane: Lane): void;
 }
 
-/** One operation on its way, whatever it answers. */
-interface Job {
-  readonly operation: Operation<unknown>;
-  readonly deadlineMs: number;
-  isSettled: boolean;
-  sending: Sending | undefined;
+/** One operation on its way, whatever it answers; once sent, its own sending. */
+class Job implements Sending {
+  isSettled = false;
+  isSent = false;
+  sentAt: Instant = NEVER;
+  notAfterMs = 0;
+  epoch = 0;
+  node = '';
+
+  constructor(
+    readonly operation: Operation<unknown>,
+    readonly deadlineMs: number,
+  ) {}
 }
 
 /** One script call under way. */
@@ -84,7 +94,7 @@ export class Lane {
       operation.settled({ type: 'unsent', cause });
       return;
     }
-    this.waiting.push({ operation, deadlineMs, isSettled: false, sending: undefined });
+    this.waiting.push(new Job(operation, deadlineMs));
     if (this.scheduled) return;
     this.scheduled = true;
     // After all promise callbacks of this turn: everything they ask for goes into the same call.
@@ -166,9 +176,12 @@ export class Lane {
     const storeMs = time.nowMs(node);
     const asked: string[] = [];
     for (const job of jobs) {
-      const notAfterMs = storeMs === undefined ? 0 : Math.floor(storeMs + job.deadlineMs - sentAt.monoMs);
-      job.sending = { sentAt, notAfterMs, epoch, node };
-      asked.push(packed(job.operation, job.sending));
+      if (storeMs !== undefined) job.notAfterMs = Math.floor(storeMs + job.deadlineMs - sentAt.monoMs);
+      job.sentAt = sentAt;
+      job.epoch = epoch;
+      job.node = node;
+      job.isSent = true;
+      asked.push(packed(job.operation, job));
     }
     const { tree } = jobs[0].operation;
     const keys = link.topology === 'cluster' ? [tree, `${tree}${NEVER_KEPT}`] : [tree];
@@ -187,7 +200,7 @@ export class Lane {
 
   private answered(call: Call, reply: unknown): void {
     const { jobs } = call;
-    const answer = unpacked(reply, jobs.length);
+    const answer = UnpackedReply.of(reply, jobs.length);
     if (answer === undefined) {
       this.failed(call, new TypeError('the klock script answered something it never answers'));
       return;
@@ -196,12 +209,15 @@ export class Lane {
     const [first] = jobs;
     // Of an earlier connection: the server behind the name may be another one by now.
     if (first !== undefined && call.epoch === link.epoch) {
-      time.met(first.sending?.node ?? '', answer.timeUs, first.operation.tree);
+      time.met(first.node, answer.timeUs, first.operation.tree);
     } else {
       time.see(answer.timeUs);
     }
     listener.reachable(true);
-    jobs.forEach((job, index) => read(job, answer.results[index] ?? []));
+    answer.each(
+      (words, at) => read(jobs[at] as Job, words),
+      (list, at) => readList(jobs[at] as Job, list),
+    );
     if (answer.woken !== '') listener.woken(answer.woken);
   }
 
@@ -209,9 +225,8 @@ export class Lane {
     const word = replyCode(error);
     if (word === undefined) this.host.listener.reachable(false, error);
     for (const job of call.jobs) {
-      const { sending, operation } = job;
-      if (sending === undefined) continue;
-      if (word === undefined) settle(job, { type: 'unanswered', cause: error, sending });
+      const { operation } = job;
+      if (word === undefined) settle(job, { type: 'unanswered', cause: error, sending: job });
       else
         settle(job, {
           type: 'refused',
@@ -280,7 +295,7 @@ function earliestDeadline(jobs: readonly Job[]): number {
 
 function settleUnanswered(jobs: readonly Job[], cause: Error): void {
   for (const job of jobs) {
-    if (job.sending !== undefined) settle(job, { type: 'unanswered', cause, sending: job.sending });
+    if (job.isSent) settle(job, { type: 'unanswered', cause, sending: job });
   }
 }
 
@@ -290,17 +305,18 @@ function settle(job: Job, answer: Answer<unknown>): void {
   job.operation.settled(answer);
 }
 
-function read(job: Job, words: readonly unknown[]): void {
-  const { operation, sending } = job;
-  if (sending === undefined) return;
-  const refused = failedResult(text(words[0]), text(words[1]), lockName(operation.tree, ''), operation.facts);
-  if (refused !== undefined) {
-    settle(job, { type: 'refused', ...refused });
-    return;
-  }
+function read(job: Job, result: readonly unknown[]): void {
   try {
-    settle(job, { type: 'answered', value: operation.read(words), sending });
+    settle(job, { type: 'answered', value: job.operation.read(result), sending: job });
   } catch (cause) {
-    settle(job, { type: 'unanswered', cause, sending });
+    settle(job, { type: 'unanswered', cause, sending: job });
   }
+}
+
+/** Only a list can say that its operation failed. */
+function readList(job: Job, list: readonly unknown[]): void {
+  const { tree, facts } = job.operation;
+  const refused = failedResult(text(list[0]), text(list[1]), lockName(tree, ''), facts);
+  if (refused === undefined) read(job, list);
+  else settle(job, { type: 'refused', ...refused });
 }

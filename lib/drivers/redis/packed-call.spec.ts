@@ -1,5 +1,16 @@
 import type { Question } from './operations.js';
-import { packed, unpacked } from './packed-call.js';
+import { UnpackedReply, packed } from './packed-call.js';
+
+function resultsOf(reply: unknown, operations: number): unknown[] | undefined {
+  const unpacked = UnpackedReply.of(reply, operations);
+  if (unpacked === undefined) return undefined;
+  const results: unknown[] = [unpacked.timeUs, unpacked.woken];
+  unpacked.each(
+    (words) => results.push(words),
+    (list) => results.push({ list }),
+  );
+  return results;
+}
 
 const sending = { sentAt: { monoMs: 0, wallMs: 0 }, notAfterMs: 7, epoch: 0, node: 'n' };
 
@@ -25,23 +36,26 @@ describe('a reply', () => {
       ['busy', 'a worker', '-1'],
       ['state', 'b'],
     ];
-    expect(unpacked(['17\nid1,id2\ngranted 9\n\nreleased\n', ...lists], 4)).toEqual({
-      timeUs: '17',
-      woken: 'id1,id2',
-      results: [['granted', '9'], lists[0], ['released'], lists[1]],
-    });
+    expect(resultsOf(['17\nid1,id2\n9\n\ngranted 9 1 5\n', ...lists], 4)).toEqual([
+      '17',
+      'id1,id2',
+      ['9'],
+      { list: lists[0] },
+      ['granted', '9', '1', '5'],
+      { list: lists[1] },
+    ]);
     // Of a client that is set up to give buffers.
-    expect(unpacked([Buffer.from('17\n\ngranted 9')], 1)?.results).toEqual([['granted', '9']]);
+    expect(resultsOf([Buffer.from('17\n\n9')], 1)).toEqual(['17', '', ['9']]);
   });
 
   it.each([[undefined], ['17\n\nreleased'], [[]], [['17\n']], [['17\n\nreleased\nreleased']]])(
     '%j is none to one operation',
     (reply) => {
-      expect(unpacked(reply, 1)).toBeUndefined();
+      expect(resultsOf(reply, 1)).toBeUndefined();
     },
   );
 
   it('whose lists are missing says nothing to those that have none', () => {
-    expect(unpacked(['17\n\n'], 1)?.results).toEqual([[]]);
+    expect(resultsOf(['17\n\n'], 1)).toEqual(['17', '', { list: [] }]);
   });
 });

@@ -11,27 +11,47 @@ export function packed(question: Question<unknown>, sending: Sending): string {
 }
 
 /** What the script answered to one call. */
-export interface UnpackedReply {
-  readonly timeUs: string;
+export class UnpackedReply {
+  private next = 1;
+
+  private constructor(
+    private readonly reply: readonly unknown[],
+    private readonly lines: readonly string[],
+  ) {}
+
+  /** Undefined for what the script never answers to so many operations. */
+  static of(reply: unknown, operations: number): UnpackedReply | undefined {
+    if (!Array.isArray(reply)) return undefined;
+    const lines = text(reply[0]).split('\n');
+    return lines.length === operations + HEAD ? new UnpackedReply(reply, lines) : undefined;
+  }
+
+  get timeUs(): string {
+    return this.lines[0] as string;
+  }
+
   /** Waiters of this client that can go now, joined by commas. */
-  readonly woken: string;
-  /** Words of each operation's result, of one that failed too. */
-  readonly results: readonly (readonly unknown[])[];
-}
+  get woken(): string {
+    return this.lines[1] as string;
+  }
 
-/** Undefined for what the script never answers to so many operations. */
-export function unpacked(reply: unknown, operations: number): UnpackedReply | undefined {
-  if (!Array.isArray(reply)) return undefined;
-  const [first, ...lists] = reply as readonly unknown[];
-  const lines = text(first).split('\n');
-  if (lines.length !== operations + HEAD) return undefined;
-  let next = 0;
-  const results = lines.slice(HEAD).map((line) => (line === '' ? listed(lists[next++]) : line.split(' ')));
-  return { timeUs: lines[0] as string, woken: lines[1] as string, results };
-}
+  /** The result of each operation in turn: its words, where they were a line; else the list, which may be of one that failed. */
+  each(
+    line: (words: readonly string[], at: number) => void,
+    list: (list: readonly unknown[], at: number) => void,
+  ): void {
+    const { lines } = this;
+    for (let at = 0; at + HEAD < lines.length; at++) {
+      const words = lines[at + HEAD] as string;
+      if (words === '') list(this.nextList(), at);
+      else line(words.includes(' ') ? words.split(' ') : [words], at);
+    }
+  }
 
-function listed(list: unknown): readonly unknown[] {
-  return Array.isArray(list) ? (list as readonly unknown[]) : [];
+  private nextList(): readonly unknown[] {
+    const list = this.reply[this.next++];
+    return Array.isArray(list) ? (list as readonly unknown[]) : [];
+  }
 }
 
 function bytes(part: string): number {

@@ -32,7 +32,7 @@ import { backoffMs, pause } from './pause.js';
 import { RedisGrant } from './redis-grant.js';
 import { resolveRedisOptions, type RedisDriverOptions, type ResolvedRedisOptions } from './redis-options.js';
 import type { RedisSession } from './redis-session.js';
-import { ReleaseCall, type Returned } from './release-call.js';
+import { ReleaseCall } from './release-call.js';
 import { extendGrant, renewLeases } from './renew-call.js';
 import { revokeKey } from './revoke-call.js';
 import { ScriptCalls } from './script-calls.js';
@@ -242,6 +242,5 @@ export class RedisDriver implements LockDriver {
 }
 
 function giveBack(session: RedisSession, grant: RedisGrant, keepMs?: number): Promise<DefiniteRelease> {
-  const returned: Returned = grant;
-  return new ReleaseCall(session, returned, { key: grant.key, operation: 'release' }, keepMs).run();
+  return new ReleaseCall(session, grant, 'release', keepMs).run();
 }

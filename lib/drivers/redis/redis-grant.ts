@@ -28,8 +28,6 @@ export class RedisGrant implements DriverGrant {
   readonly tree: string;
   readonly sendings: Sendings;
   readonly epoch: number;
-  /** '' for an L1. */
-  readonly l2: string;
   /** Length renewals ask for; changed by extend. */
   ttlMs: number;
   /** The last renewal's number (design D2). */
@@ -38,7 +36,6 @@ export class RedisGrant implements DriverGrant {
   constructor(facts: GrantFacts) {
     this.requestId = facts.requestId;
     this.key = facts.key;
-    this.l2 = facts.key[1] ?? '';
     this.token = facts.token;
     this.fence = facts.fence;
     this.span = facts.span;
@@ -47,6 +44,11 @@ export class RedisGrant implements DriverGrant {
     this.sendings = facts.sendings;
     this.epoch = facts.epoch;
     this.ttlMs = facts.ttlMs;
+  }
+
+  /** '' for an L1. */
+  get l2(): string {
+    return this.key[1] ?? '';
   }
 
   nextRenewal(): number {

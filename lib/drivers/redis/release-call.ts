@@ -1,4 +1,10 @@
-import { LockUnavailableError, type DefiniteRelease, type LockErrorFacts } from '../../core/index.js';
+import {
+  LockUnavailableError,
+  type DefiniteRelease,
+  type LockErrorFacts,
+  type LockKey,
+  type LockOperation,
+} from '../../core/index.js';
 import type { Answer } from './answer.js';
 import { readRelease, type Operation, type ReleaseResult, type Sending } from './operations.js';
 import { backoffMs } from './pause.js';
@@ -12,6 +18,7 @@ const EXTRA_MS = 1_000;
 
 /** What is given or taken back. */
 export interface Returned {
+  readonly key: LockKey;
   readonly tree: string;
   readonly l2: string;
   readonly requestId: string;
@@ -24,30 +31,44 @@ export interface Returned {
 /**
  * Gives a lock back, or takes a request back, asking again until Redis has answered or the lock has ended by itself.
  * A compare-and-delete of the token: however often and late it is executed, it touches nobody else's lock.
+ *
+ * One is made for each lock given back, and lives as long as the way to Redis and back: what can be told from what is
+ * returned is not kept.
  */
 export class ReleaseCall implements Operation<ReleaseResult> {
-  readonly name = 'release';
-  readonly tree: string;
-  readonly l2: string;
-  readonly meta = '';
-  readonly read = readRelease;
   private readonly startMs: number;
-  private readonly giveUpMs: number;
   private failures = 0;
   /** An earlier asking was not answered. */
   private mayBeDone = false;
-  private resolve: (outcome: DefiniteRelease) => void = () => undefined;
+  private resolve: (outcome: DefiniteRelease) => void = ignore;
 
   constructor(
     private readonly session: RedisSession,
     private readonly returned: Returned,
-    readonly facts: LockErrorFacts,
+    private readonly operation: LockOperation,
     private readonly keepMs = 0,
   ) {
-    this.tree = returned.tree;
-    this.l2 = returned.l2;
     this.startMs = session.host.clock.monoMs();
-    this.giveUpMs = this.startMs + returned.ttlMs + EXTRA_MS;
+  }
+
+  get name(): 'release' {
+    return 'release';
+  }
+
+  get tree(): string {
+    return this.returned.tree;
+  }
+
+  get l2(): string {
+    return this.returned.l2;
+  }
+
+  get meta(): string {
+    return '';
+  }
+
+  get facts(): LockErrorFacts {
+    return { key: this.returned.key, operation: this.operation };
   }
 
   get who(): string {
@@ -59,8 +80,12 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   run(): Promise<DefiniteRelease> {
     return new Promise((resolve) => {
       this.resolve = resolve;
-      this.ask();
+      this.ask(this.startMs);
     });
+  }
+
+  read(result: readonly unknown[]): ReleaseResult {
+    return readRelease(result);
   }
 
   words({ node }: Sending): string {
@@ -81,12 +106,15 @@ export class ReleaseCall implements Operation<ReleaseResult> {
     const { calls, background, host } = this.session;
     const isHopeless = calls.link.state === 'closed' || background.isStopped;
     if (isHopeless || host.clock.monoMs() >= this.giveUpMs) return this.resolve('lost');
-    host.clock.after(backoffMs(this.failures++, host.random), () => this.ask());
+    host.clock.after(backoffMs(this.failures++, host.random), () => this.ask(host.clock.monoMs()));
   }
 
-  private ask(): void {
-    const { calls, host } = this.session;
-    calls.send(this, Math.min(host.clock.monoMs() + ASK_MS, this.giveUpMs));
+  private ask(nowMs: number): void {
+    this.session.calls.send(this, Math.min(nowMs + ASK_MS, this.giveUpMs));
+  }
+
+  private get giveUpMs(): number {
+    return this.startMs + this.returned.ttlMs + EXTRA_MS;
   }
 
   /**
@@ -111,4 +139,8 @@ function isHalfDone(answer: Answer<ReleaseResult>): boolean {
     answer.error instanceof LockUnavailableError &&
     answer.error.storeCode === 'TRYAGAIN'
   );
+}
+
+function ignore(): void {
+  // Nobody asks yet.
 }
