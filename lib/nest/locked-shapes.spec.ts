@@ -363,6 +363,14 @@ describe('a method that returns an async iterator', () => {
       return new Events();
     }
     @Locked('k')
+    async promised(): Promise<AsyncIterableIterator<string>> {
+      return new Events();
+    }
+    @Locked('k')
+    async cursor(): Promise<AsyncIterable<string>> {
+      return Object.assign(new Events(), { on: () => undefined });
+    }
+    @Locked('k')
     async *generator(): AsyncGenerator<string> {
       this.runs++;
       yield 'first';
@@ -383,6 +391,17 @@ describe('a method that returns an async iterator', () => {
       expect(await iterator.next()).toEqual({ done: true, value: undefined });
     },
   );
+
+  it('[B-069] keeps its lock when it is what a promise resolved to, as in a subscription; a cursor is a result like any other', async () => {
+    const bus = boundTo(new Bus(), klock);
+    const iterator = await bus.promised();
+    expect(await iterator.next()).toEqual({ done: false, value: 'first' });
+    expect(await klock.isLocked('k')).toBe(true);
+    await iterator.return?.();
+    expect(await klock.isLocked('k')).toBe(false);
+    expect(await bus.cursor()).toBeInstanceOf(Events);
+    expect([await klock.isLocked('k'), grants, releases]).toEqual([false, 2, 2]);
+  });
 
   it('[B-069] gives up its wait for the lock on return(), and its body never runs', async () => {
     const held = await klock.acquire('k');

@@ -4,7 +4,7 @@ import { systemClock } from '../core/index.js';
 import { whileOpen } from './client-connection.js';
 import type { LockedCall } from './locked-call.js';
 import { iterateLocked } from './locked-iterable.js';
-import { isAsyncGenerator, isAsyncIterable } from './method-shape.js';
+import { isAsyncIterable, isAsyncIterator } from './method-shape.js';
 
 /** Nest subscribes to what a method resolved to within the same turn; a lock nobody takes over is not kept longer than this. */
 const HAND_OVER_MS = 50;
@@ -128,7 +128,7 @@ function toObservable(body: () => unknown): Observable<unknown> {
  * it will be used at all, so a lock that is not taken over at once is given back, and taken again when the stream is.
  */
 export function handOver(call: LockedCall, section: Section, result: unknown): unknown {
-  if (!isObservable(result) && !isAsyncGenerator(result)) return undefined;
+  if (!isObservable(result) && !isAsyncIterator(result)) return undefined;
   let waiting: Section | undefined = section;
   systemClock.after(HAND_OVER_MS, () => void take()?.leave());
   const take = (): Section | undefined => {

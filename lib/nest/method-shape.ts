@@ -33,7 +33,7 @@ function isObservableClass(type: unknown): boolean {
   );
 }
 
-/** The iterator objects of async generators: what an async method may resolve to and must not lose its lock over. */
+/** The iterator objects of async generators. */
 export function isAsyncGenerator(value: unknown): value is AsyncGenerator<unknown, unknown, unknown> {
   return Object.prototype.toString.call(value) === '[object AsyncGenerator]';
 }
@@ -41,4 +41,15 @@ export function isAsyncGenerator(value: unknown): value is AsyncGenerator<unknow
 /** Whether `for await` works on it. */
 export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/**
+ * What an async method may resolve to and must not lose its lock over: an async generator's iterator, or that of a message
+ * bus, as GraphQL subscriptions return it. A stream of Node or a database cursor can be iterated too, but is used in other
+ * ways, which a wrapper around the iteration would take away.
+ */
+export function isAsyncIterator(value: unknown): value is AsyncIterableIterator<unknown> {
+  if (!isAsyncIterable(value) || 'on' in value) return false;
+  const { next, return: end } = value as Partial<AsyncIterator<unknown>>;
+  return typeof next === 'function' && typeof end === 'function';
 }
