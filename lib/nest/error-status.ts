@@ -1,4 +1,5 @@
-import type { LockErrorCode } from '../core/index.js';
+import type { LockError, LockErrorCode } from '../core/index.js';
+import { isFromRequest } from './request-key.js';
 
 /** What the outside world is told about a lock error: a status for each kind of transport, and a sentence without inner facts. */
 export interface ErrorStatus {
@@ -10,6 +11,8 @@ export interface ErrorStatus {
   /** Whole seconds after which asking again makes sense: the `Retry-After` of HTTP. Undefined where it makes none. */
   readonly retryAfterS?: number;
 }
+
+export const INTERNAL_ERROR = 500;
 
 const CANCELLED = 1;
 const INVALID_ARGUMENT = 3;
@@ -31,7 +34,7 @@ function status(http: number | undefined, grpc: number, message: string, retryAf
 }
 
 /** The mapping of design.md, "Errors". */
-export const ERROR_STATUS: Readonly<Record<LockErrorCode, ErrorStatus>> = {
+const ERROR_STATUS: Readonly<Record<LockErrorCode, ErrorStatus>> = {
   LOCK_TIMEOUT: status(423, ABORTED, BUSY, SOON_S),
   LOCK_ABORTED: status(undefined, CANCELLED, 'The wait for the lock was cancelled'),
   LOCK_LOST: status(409, ABORTED, LOST),
@@ -65,7 +68,8 @@ const BAD_REQUEST_FENCE: ErrorStatus = status(
   'The request carries no readable fence for what it acts on',
 );
 
-/** The answer to an error about what the client sent. */
-export function badRequest(code: LockErrorCode): ErrorStatus {
-  return code === 'INVALID_OPTION' ? BAD_REQUEST_FENCE : BAD_REQUEST_KEY;
+/** The answer to one error. */
+export function statusOfError(error: LockError): ErrorStatus {
+  if (!isFromRequest(error)) return ERROR_STATUS[error.code];
+  return error.code === 'INVALID_OPTION' ? BAD_REQUEST_FENCE : BAD_REQUEST_KEY;
 }

@@ -1,11 +1,9 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import { throwError } from 'rxjs';
 import { isLockError, type LockError } from '../core/index.js';
-import { ERROR_STATUS, badRequest, type ErrorStatus } from './error-status.js';
+import { INTERNAL_ERROR, statusOfError, type ErrorStatus } from './error-status.js';
+import { graphqlError } from './graphql-error.js';
 import { answer, setHeader, type HttpResponse } from './http-response.js';
-import { isFromRequest } from './request-key.js';
-
-const INTERNAL_ERROR = 500;
 
 /** Matches lock errors of this and any other copy of the package: Nest asks `exception instanceof` what is given to `@Catch`. */
 class AnyLockError {
@@ -57,7 +55,7 @@ export class KlockExceptionFilter implements ExceptionFilter<LockError> {
 
   /** The answer to one error. */
   protected statusOf(error: LockError): ErrorStatus {
-    return isFromRequest(error) ? badRequest(error.code) : ERROR_STATUS[error.code];
+    return statusOfError(error);
   }
 }
 
@@ -70,12 +68,6 @@ function answerHttp(response: HttpResponse, status: ErrorStatus, error: LockErro
     message,
     code: statusCode === INTERNAL_ERROR ? undefined : error.code,
   });
-}
-
-/** What GraphQL servers make an entry of `errors` of: they take `extensions` from the error that was thrown. */
-function graphqlError({ message, retryAfterS }: ErrorStatus, { code }: LockError): Error {
-  const extensions = { code, ...(retryAfterS === undefined ? undefined : { retryAfterS }) };
-  return Object.assign(new Error(message), { extensions });
 }
 
 function answerSocket(client: SocketClient, status: ErrorStatus, error: LockError): void {

@@ -5,10 +5,12 @@ import { connectionAmong } from './client-connection.js';
 import { FENCE_HEADER, fenceHeader } from './fence-header.js';
 import { setHeader, type HttpResponse } from './http-response.js';
 import { openSlot, runWithSlot } from './lock-slot.js';
+import { withPublicErrors } from './stream-errors.js';
 
 /**
  * Opens `request.klock` (for RPC `context.klock`), which every decorated method of the request fills when it is granted its
- * lock, and sets the response header `Klock-Fence` then, before the first byte of the body.
+ * lock, and sets the response header `Klock-Fence` then, before the first byte of the body. Keeps what lock errors say out of
+ * server-sent events and GraphQL subscriptions, which no filter is asked about once they have begun.
  * Register it for the application: `{ provide: APP_INTERCEPTOR, useClass: KlockInterceptor }`.
  */
 @Injectable()
@@ -22,6 +24,9 @@ export class KlockInterceptor implements NestInterceptor {
     });
     slot.connection ??= connectionAmong(context.getArgs());
     // Nest takes the flow of `handle()` along to the handler, so it must be called inside the slot, not only subscribed.
-    return new Observable((subscriber) => runWithSlot(slot, () => next.handle().subscribe(subscriber)));
+    const answer = new Observable((subscriber) =>
+      runWithSlot(slot, () => next.handle().subscribe(subscriber)),
+    );
+    return withPublicErrors(context, answer);
   }
 }

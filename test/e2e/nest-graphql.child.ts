@@ -1,9 +1,10 @@
 // What test/e2e/nest-graphql.spec.ts starts: an application whose GraphQL server Jest cannot load.
 /* eslint-disable @typescript-eslint/require-await -- decorated methods are async, awaiting or not */
+import { EventEmitter, on } from 'node:events';
 import 'reflect-metadata';
 import { Module, NotFoundException } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
-import { Args, Context, GraphQLModule, Mutation, Query, Resolver } from '@nestjs/graphql';
+import { Args, Context, GraphQLModule, Mutation, Query, Resolver, Subscription } from '@nestjs/graphql';
 import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import {
@@ -36,6 +37,16 @@ class Orders {
     return `${id} ${lock?.held} ${context.klock?.fence === lock?.fence}`;
   }
 
+  @Subscription('changes', { resolve: ([text]: string[]) => text })
+  @Locked((id: string) => ['seats', id], { waitMs: 0 })
+  changes(@Args('id') id: string): AsyncIterableIterator<string[]> {
+    const events = new EventEmitter();
+    const happen = (): boolean =>
+      id === 'mine' ? events.emit('error', new Error('mine')) : events.emit('change', 'first');
+    setImmediate(happen);
+    return on(events, 'change');
+  }
+
   @Locked('order:{0}')
   @Mutation('place')
   async place(@Args('id') id: string, @CurrentLock() lock?: LockHandle): Promise<string> {
@@ -50,7 +61,10 @@ class Orders {
     KlockModule.forRoot({ driver: 'memory' }),
     GraphQLModule.forRoot<MercuriusDriverConfig>({
       driver: MercuriusDriver,
-      typeDefs: 'type Query { seats(id: String): String } type Mutation { place(id: String!): String }',
+      subscription: true,
+      typeDefs: `type Query { seats(id: String): String }
+        type Mutation { place(id: String!): String }
+        type Subscription { changes(id: String!): String }`,
     }),
   ],
   providers: [

@@ -1,10 +1,20 @@
 import type { Child } from '../support/child.js';
 import { startCompiled } from '../support/compiled-child.js';
+import { until } from './nest-support.js';
 
 interface Answer {
   readonly data: Record<string, unknown> | null;
   readonly errors?: { readonly message: string; readonly extensions?: Record<string, unknown> }[];
 }
+
+/** The package has no types of its own. */
+interface Socket {
+  readonly readyState: number;
+  on(event: 'message', listener: (text: Buffer) => void): void;
+  send(text: string): void;
+  close(): void;
+}
+const OPEN = 1;
 
 describe('a GraphQL resolver', () => {
   let child: Child;
@@ -55,5 +65,47 @@ describe('a GraphQL resolver', () => {
     expect(JSON.stringify(down)).not.toContain('secret');
     expect(await errorOf('mutation { place(id: "mine") }')).toMatchObject({ message: 'no such order' });
     expect(await child.call('isLocked', 'order:mine')).toBe(false);
+  });
+
+  describe('for a subscription', () => {
+    const sockets: Socket[] = [];
+    afterEach(() => sockets.splice(0).forEach((socket) => socket.close()));
+
+    /** Subscribes over a socket of its own; what it is told, as it comes. */
+    const subscribe = async (id: string): Promise<string[]> => {
+      const name: string = 'ws';
+      const { WebSocket } = (await import(name)) as {
+        WebSocket: new (url: string, protocol: string) => Socket;
+      };
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+      sockets.push(socket);
+      const told: string[] = [];
+      socket.on('message', (text) => told.push(text.toString()));
+      await until('open', () => socket.readyState === OPEN);
+      socket.send(JSON.stringify({ type: 'connection_init' }));
+      await until('acknowledged', () => told.length > 0);
+      const query = `subscription { changes(id: "${id}") }`;
+      socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query } }));
+      return told;
+    };
+
+    it('[B-069] holds its lock while the client listens, and frees it when the client goes away', async () => {
+      const told = await subscribe('1');
+      await until('first', () => told.some((text) => text.includes('"changes":"first"')));
+      expect(await child.call('isLocked', ['seats', '1'])).toBe(true);
+      sockets[0]?.close();
+      await until('free', async () => !(await child.call<boolean>('isLocked', ['seats', '1'])));
+    });
+
+    it('[B-064] is told that the key is busy without key or holder, and errors of its own as they are', async () => {
+      await child.call('acquire', ['seats', 'busy']);
+      const busy = await subscribe('busy');
+      await until('told', () => busy.length > 1);
+      expect(busy[1]).toContain('The resource is locked by somebody else');
+      expect(busy[1]).not.toMatch(/seats|sess_/);
+      await child.call('release');
+      const own = await subscribe('mine');
+      await until('told', () => own.some((text) => text.includes('"message":"mine"')));
+    });
   });
 });

@@ -23,7 +23,7 @@ import {
 import { APP_FILTER, APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Observable, interval, map, tap } from 'rxjs';
+import { Observable, concat, defer, interval, map, of, tap, throwError } from 'rxjs';
 import {
   BackendStateError,
   CurrentFence,
@@ -179,6 +179,16 @@ class Shop {
     return interval(20).pipe(map((n) => ({ data: `${n}` })));
   }
 
+  @Sse('feed/:how')
+  @Locked('feed:{0}', { waitMs: 50 })
+  feed(@Param('how') how: string): Observable<{ data: string }> {
+    const error = how === 'mine' ? new Error('mine') : new BackendStateError('secret');
+    return concat(
+      of({ data: 'first' }),
+      defer(() => throwError(() => error)),
+    );
+  }
+
   @Get('stream')
   @Locked('stream')
   stream() {
@@ -316,6 +326,20 @@ describe.each([
     const response = await get('sent').catch(() => ({ status: 200, body: 'first' }));
     expect(response.body).toBe('first');
     await until('free', async () => !(await klock.isLocked('sent')));
+  });
+
+  it('[B-064] keeps key, holder and text of lock errors out of server-sent events, which no filter sees, and leaves other errors alone', async () => {
+    const feed = async (how: string): Promise<string> => (await get(`feed/${how}`)).body;
+    expect(await feed('mine')).toMatch(/data: first[^]*event: error[^]*data: mine/);
+    const failed = await feed('store');
+    expect(failed).toMatch(/data: first[^]*event: error[^]*data: Internal server error/);
+    expect(failed).not.toContain('secret');
+    const held = await klock.acquire('feed:busy');
+    // The head of the response went out while the lock was waited for.
+    expect(await feed('busy')).toMatch(
+      /^[^]*event: error\n[^]*data: The resource is locked by somebody else\n/,
+    );
+    await held.release();
   });
 
   it.each(['events', 'stream'])('[B-069] frees the lock of /%s when the client goes away', async (path) => {
