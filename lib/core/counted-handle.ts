@@ -11,13 +11,8 @@ export interface HandleHost {
   /** The store's name, for the fence's proof. */
   readonly store: string;
   readonly clock: Clock;
-  /** Waits for the store's word, but not longer than `timeoutMs`; then `unknown`, reported. */
-  await(
-    hold: Hold,
-    release: Promise<'released' | 'already-released' | 'lost'>,
-    now: Instant,
-    timeoutMs: number,
-  ): Promise<ReleaseOutcome>;
+  /** Tells the store's word on a release under way, but not later than after `timeoutMs`; then `unknown`, reported. */
+  await(hold: Hold, now: Instant, timeoutMs: number, tell: (outcome: ReleaseOutcome) => void): void;
   readonly releaseTimeoutMs: number;
   /** A handle was released for the first time after its lock was lost. */
   releasedLost(hold: Hold): void;
@@ -36,6 +31,8 @@ export class CountedHandle implements LockHandle, HoldView {
   private resolveEnded: ((end: LockEnd) => void) | undefined;
   private pins = 0;
   private whenUnpinned: (() => void) | undefined;
+  /** Ends the section that took this handle, once its release has an outcome. */
+  private onLeft: (() => void) | undefined;
 
   constructor(
     /** @internal */
@@ -143,9 +140,10 @@ export class CountedHandle implements LockHandle, HoldView {
 
   /** A release never rejects, and one that is answered at once needs no turn to say so. */
   private releaseThen(left: () => void): Promise<ReleaseOutcome> {
+    if (this.outcome !== undefined) return this.release().then((how) => (left(), how));
+    this.onLeft = left;
     const outcome = this.release();
-    if (outcome !== RELEASED && outcome !== LOST) return outcome.then((how) => (left(), how));
-    left();
+    if (outcome === RELEASED || outcome === LOST) left();
     return outcome;
   }
 
@@ -173,8 +171,21 @@ export class CountedHandle implements LockHandle, HoldView {
     this.releasedAtMs = now.wallMs;
     this.tellEnd();
     if (given === undefined || given === 'released') return (this.outcome = RELEASED);
-    if (typeof given === 'string') return (this.outcome = Promise.resolve(given));
-    return (this.outcome = this.host.await(this.hold, given, now, timeoutMs));
+    return (this.outcome = new Promise((resolve) => {
+      const tell = (outcome: ReleaseOutcome): void => {
+        this.toldEnd();
+        resolve(outcome);
+      };
+      if (typeof given === 'string') tell(given);
+      else this.host.await(this.hold, now, timeoutMs, tell);
+    }));
+  }
+
+  /** Once, although a store may answer after it was given up on. */
+  private toldEnd(): void {
+    const left = this.onLeft;
+    this.onLeft = undefined;
+    left?.();
   }
 
   private async repeated(first: Promise<ReleaseOutcome>): Promise<ReleaseOutcome> {

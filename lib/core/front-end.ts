@@ -310,13 +310,14 @@ class FrontEnd implements Klock, Sections {
     }
   }
 
-  private async sectionLater(ask: Acquisition, handle: Promise<CountedHandle>): Promise<HeldSection> {
-    try {
-      return this.section(ask, await handle);
-    } catch (error) {
-      this.instance.leaveSection();
-      throw error;
-    }
+  private sectionLater(ask: Acquisition, handle: Promise<CountedHandle>): Promise<HeldSection> {
+    return handle.then(
+      (acquired) => this.section(ask, acquired),
+      (error: unknown) => {
+        this.instance.leaveSection();
+        throw error;
+      },
+    );
   }
 
   private section(ask: Acquisition, handle: CountedHandle): HeldSection {

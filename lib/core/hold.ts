@@ -61,6 +61,7 @@ export class Hold implements LeaseTenant {
   private alarm: Alarm | undefined;
   private controller: AbortController | undefined;
   private giving: DefiniteRelease | Promise<DefiniteRelease> | undefined;
+  private awaiting: Few<(outcome: DefiniteRelease) => void> = undefined;
 
   constructor(
     private readonly host: HoldHost,
@@ -167,7 +168,15 @@ export class Hold implements LeaseTenant {
   givenBack(outcome: DefiniteRelease): void {
     if (this.state !== 'releasing') return;
     this.state = 'released';
+    this.giving = outcome;
     this.host.released(this, outcome);
+    for (const tell of allOf(this.awaiting)) tell(outcome);
+    this.awaiting = undefined;
+  }
+
+  /** Calls `tell` in the turn in which the store's answer to the release under way is read. */
+  whenGivenBack(tell: (outcome: DefiniteRelease) => void): void {
+    this.awaiting = including(this.awaiting, tell);
   }
 
   lose(loss: Loss, releaseToo: boolean): void {

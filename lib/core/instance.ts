@@ -184,21 +184,14 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     return this.options.releaseTimeoutMs;
   }
 
-  await(
-    hold: Hold,
-    release: Promise<DefiniteRelease>,
-    now: Instant,
-    timeoutMs: number,
-  ): Promise<ReleaseOutcome> {
-    return new Promise((resolve) => {
-      const late = this.patience.at(now.monoMs + timeoutMs, () => {
-        this.tellUnanswered(hold, timeoutMs);
-        resolve('unknown');
-      });
-      void release.then((outcome) => {
-        late.cancel();
-        resolve(outcome);
-      });
+  await(hold: Hold, now: Instant, timeoutMs: number, tell: (outcome: ReleaseOutcome) => void): void {
+    const late = this.patience.at(now.monoMs + timeoutMs, () => {
+      this.tellUnanswered(hold, timeoutMs);
+      tell('unknown');
+    });
+    hold.whenGivenBack((outcome) => {
+      late.cancel();
+      tell(outcome);
     });
   }
 

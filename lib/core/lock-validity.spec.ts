@@ -305,6 +305,27 @@ describe('release', () => {
     expect(driver.released).toEqual(['token-1']);
   });
 
+  it('a section whose release is answered too late has ended once: closing still waits for another that runs', async () => {
+    let answer: (outcome: 'released') => void = () => undefined;
+    driver.onRelease = () => new Promise((resolve) => (answer = resolve));
+    const late = klock.withLock('k', () => 'done');
+    await settle();
+    await clock.advance(1_000);
+    expect(await late).toBe('done');
+    answer('released');
+    await settle();
+    driver.onRelease = () => 'released';
+    let end: () => void = () => undefined;
+    const running = klock.withLock('other', () => new Promise<void>((resolve) => (end = resolve)));
+    await settle();
+    let closed = false;
+    const closing = klock.close({ graceMs: 5_000 }).then(() => (closed = true));
+    await settle();
+    expect(closed).toBe(false);
+    end();
+    await Promise.all([running, closing]);
+  });
+
   it('[K-194] [WK-44] releasing a lost handle asks nobody and says lost', async () => {
     const lock = await klock.acquire('k');
     driver.host.endLease(driver.lease as NonNullable<typeof driver.lease>, 'session-gone', 'SESSION_GONE');

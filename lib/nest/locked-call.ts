@@ -81,15 +81,11 @@ export class LockedCall {
     const key = this.resolvedKey();
     const { section: options } = this.method.rules;
     const section = klock[ENTER_SECTION](key, signal === undefined ? options : { ...options, signal });
-    return 'then' in section ? this.enterLater(klock, section, key) : this.entered(klock, section);
-  }
-
-  private async enterLater(klock: KlockInstance, section: Promise<Section>, key: LockKey): Promise<Entry> {
-    try {
-      return this.entered(klock, await section);
-    } catch (error) {
-      return this.notGranted(error, key);
-    }
+    if (!('then' in section)) return this.entered(klock, section);
+    return section.then(
+      (granted) => this.entered(klock, granted),
+      (error: unknown) => this.notGranted(error, key),
+    );
   }
 
   private entered(klock: KlockInstance, section: Section): Entry {
