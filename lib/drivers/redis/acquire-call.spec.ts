@@ -20,6 +20,7 @@ import { WaitingRoom } from './waiting-room.js';
 const PROBE = ['probe', 'noeviction', '0', 'master', '7.0.15', ''];
 
 interface Asked {
+  readonly requestId?: string;
   readonly waitMs?: number;
   readonly ttlMs?: number;
   readonly signal?: AbortSignal;
@@ -73,9 +74,9 @@ async function setUp(): Promise<Rig> {
   await settle();
   link.last.answer([PROBE]);
   await settle();
-  const acquire: Rig['acquire'] = ({ waitMs = 60_000, ttlMs = 10_000, signal } = {}) =>
+  const acquire: Rig['acquire'] = ({ requestId = 'request', waitMs = 60_000, ttlMs = 10_000, signal } = {}) =>
     new AcquireCall(session, {
-      requestId: 'request',
+      requestId,
       key: ['k'],
       ttlMs,
       waitMs,
@@ -130,6 +131,28 @@ describe('an acquire', () => {
     link.subscriber!.message('somebody,else');
     await settle();
     expect(link.calls).toHaveLength(sent + 2);
+  });
+
+  it('[B-049] woken before it has read that it stands in line asks at once', async () => {
+    const { link, acquire } = await setUp();
+    void acquire({ requestId: 'other' });
+    await settle();
+    link.last.answer(['queued 1800000000000000 -1']);
+    await settle();
+    link.subscriber!.up();
+    await settle();
+    link.last.answer(['queued 1800000000000000 -1']);
+    void acquire();
+    await settle();
+    const sent = link.calls.length;
+    // Over a connection of its own, which may be read first.
+    link.subscriber!.message('request');
+    link.last.answer(['queued 1800000000000001 -1']);
+    await settle();
+    expect(link.calls).toHaveLength(sent + 1);
+    link.last.answer(['1800000000000002']);
+    await settle();
+    expect(link.calls).toHaveLength(sent + 1);
   });
 
   it('keeps the number of its arrival, and at the end of its wait asks once more, to leave', async () => {

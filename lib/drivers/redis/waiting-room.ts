@@ -1,6 +1,9 @@
 import { SlotMap, type DriverHost } from '../../core/index.js';
 import type { RedisLink } from '../../redis-client/index.js';
 
+/** Messages remembered for those who have not read yet that they stand in line. */
+const MAX_EARLY = 1_000;
+
 /** Someone waiting for a message. */
 export interface Sleeper {
   /** May be called any number of times. */
@@ -13,6 +16,8 @@ export interface Sleeper {
  */
 export class WaitingRoom {
   private readonly sleepers = new SlotMap<Sleeper>();
+  /** Woken before they entered: messages and answers come over different connections. */
+  private readonly early = new Set<string>();
   private subscription: Disposable | undefined;
   private closed = false;
   private told = false;
@@ -26,8 +31,10 @@ export class WaitingRoom {
   /** Whether messages arrive: a waiter that was queued before they did must ask once more. */
   isListening = false;
 
+  /** Wakes it in this call if a message for it has come already. */
   enter(id: string, sleeper: Sleeper): void {
     this.sleepers.set(id, sleeper);
+    if (this.early.delete(id)) sleeper.wake();
     if (this.closed || this.subscription !== undefined) return;
     this.subscription = this.link.subscribe(
       this.channel,
@@ -44,15 +51,27 @@ export class WaitingRoom {
     this.sleepers.delete(id);
   }
 
-  /** Wakes waiters by their ids, joined by commas; ids of nobody are ignored. */
+  /** Wakes waiters by their ids, joined by commas; an id of nobody may be that of one whose answer is still to be read. */
   wake(ids: string): void {
-    for (const id of ids.split(',')) this.sleepers.get(id)?.wake();
+    for (const id of ids.split(',')) {
+      const sleeper = this.sleepers.get(id);
+      if (sleeper === undefined) this.remember(id);
+      else sleeper.wake();
+    }
   }
 
   close(): void {
     this.closed = true;
+    this.early.clear();
     this.subscription?.[Symbol.dispose]();
     this.subscription = undefined;
+  }
+
+  private remember(id: string): void {
+    this.early.add(id);
+    if (this.early.size <= MAX_EARLY) return;
+    const [oldest] = this.early;
+    if (oldest !== undefined) this.early.delete(oldest);
   }
 
   private up(): void {
