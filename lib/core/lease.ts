@@ -49,13 +49,15 @@ export class Cohort {
   }
 }
 
+const NO_COHORTS: readonly Cohort[] = [];
+
 /** What the keeper knows of one lease. It decides nothing; {@link LeaseKeeper} does. */
 export class Lease implements KeptLease, Linked<Lease> {
   list: LinkedList<Lease> | undefined = undefined;
   before: Lease | undefined = undefined;
   after: Lease | undefined = undefined;
   /** One for each length asked for: few, mostly one. */
-  readonly cohorts: Cohort[] = [];
+  cohorts: readonly Cohort[] = NO_COHORTS;
   askedMs: number;
   readonly renewed: boolean;
   /** As asked for; a length of its own where none was. */
@@ -139,7 +141,8 @@ export class Lease implements KeptLease, Linked<Lease> {
     const length = Math.min(ttlMs, this.ms);
     for (const cohort of this.cohorts) if (cohort.ttlMs === length) return cohort;
     const cohort = new Cohort(this, length, length === this.ms ? this.marginMs : this.marginOf(length));
-    this.cohorts.push(cohort);
+    // Not pushed: an array that grows keeps room for sixteen more, and nearly every lease has one.
+    this.cohorts = this.cohorts.concat(cohort);
     return cohort;
   }
 
