@@ -22,6 +22,7 @@ export function bindLocks<T extends object>(object: T, ...klocks: readonly [Kloc
 class BoundByHand implements Registry {
   /** No application ends it, so the next one to bind the object may have it. */
   readonly closed = true;
+  readonly application = this;
 
   constructor(private readonly klocks: readonly KlockInstance[]) {}
 

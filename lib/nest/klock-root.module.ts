@@ -46,6 +46,7 @@ export class KlockRootModule implements OnModuleInit, OnApplicationBootstrap, Be
   }
 
   onApplicationBootstrap(): void {
+    this.registry.noteStart();
     if (!this.registry.outlivesProcess) return;
     this.notice = noticeMissingHooks(systemClock, new Logger('Klock'), (signal) =>
       process.listenerCount(signal),

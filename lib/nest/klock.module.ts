@@ -10,6 +10,7 @@ import {
 import { givenInstance, type GivenInstance } from './given-instance.js';
 import { KlockRootModule } from './klock-root.module.js';
 import {
+  checkMadeOptions,
   checkModuleOptions,
   unnamedMemory,
   type CheckedOptions,
@@ -57,7 +58,7 @@ export class KlockModule {
     const name = checkAsyncOptions(options);
     return rootModule(name, options, async (...deps) => {
       const made = await options.useFactory(...(deps as never[]));
-      const checked = checkModuleOptions('the factory of KlockModule.forRootAsync', made);
+      const checked = checkMadeOptions(made);
       if (checked.name !== name && checked.name !== DEFAULT_INSTANCE) {
         throw optionError('name', `given to forRootAsync itself (there it is '${name}')`, checked.name);
       }
@@ -117,7 +118,7 @@ function rootModule(
   const instance = {
     provide: rootInstanceToken(name),
     useFactory: async (registry: ApplicationRegistry, override: Override, ...deps: unknown[]) =>
-      await registry.open(override === null ? await optionsOf(...deps) : givenOptions(override(name))),
+      await registry.openFor(() => (override === null ? optionsOf(...deps) : givenOptions(override(name)))),
     inject: [ROOT_REGISTRY, INSTANCE_OVERRIDE, ...(inject ?? [])],
   };
   const klock = { provide: getKlockToken(name), useExisting: rootInstanceToken(name) };

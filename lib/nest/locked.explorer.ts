@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError, quote } from '../core/index.js';
-import { bind, isBindable } from './binding.js';
+import { bind, isBindable, registryOf } from './binding.js';
 import { parametersOf } from './current-lock.decorator.js';
 import { lockedMethodsOf, type LockedMethodFacts } from './locked-methods.js';
 import { className } from './locked-target.js';
@@ -57,7 +57,7 @@ export class LockedExplorer {
     if (wrapper.isTransient) {
       for (const host of wrapper.getStaticTransientInstances()) made.push(host?.instance);
     }
-    for (const object of made) if (isBindable(object)) bind(object, registry);
+    for (const object of made) bound(object, registry);
     if (wrapper.isFactory && (wrapper.isTransient || !wrapper.isDependencyTreeStatic()))
       bindLater(wrapper, registry);
   }
@@ -75,8 +75,19 @@ function bindLater(wrapper: Wrapper, registry: Registry): void {
 }
 
 function bound(product: unknown, registry: Registry): unknown {
-  if (isBindable(product)) bind(product, registry);
+  if (!isBindable(product)) return product;
+  warnIfAnothers(product, registry);
+  bind(product, registry);
   return product;
+}
+
+/** May be meant: a service of one application handed to another. Where it is not, the locks are in the wrong store. */
+function warnIfAnothers(object: object, { application }: Registry): void {
+  const owner = registryOf(object);
+  if (owner === undefined || owner.closed || owner.application === application) return;
+  logger.warn(
+    `${className(object)} is one object in two applications that run in this process: its methods lock with the KlockModule of the first, and fail when that has closed. Make one for each, by useClass or useFactory`,
+  );
 }
 
 function prototypeOf(wrapper: Wrapper): object | undefined {

@@ -22,6 +22,7 @@ export function openKlock(options: InstanceOptions & { name?: string; driver?: L
 export function boundTo<T extends object>(object: T, ...instances: readonly KlockInstance[]): T {
   const registry: Registry = {
     closed: false,
+    application: instances,
     names: instances.map((klock) => klock.name),
     find: (name) => instances.find((klock) => klock.name === name),
   };

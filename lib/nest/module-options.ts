@@ -81,12 +81,34 @@ export function unnamedMemory(): CheckedOptions {
  * @throws InvalidOptionError: nothing to lock with, more than one back end, an empty one, an option nobody knows.
  */
 export function checkModuleOptions(source: string, options: unknown): CheckedOptions {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (!isOptions(options)) {
     throw new InvalidOptionError(
       `${source} was given ${quote(options)} as its options: leave the argument out for locks inside this process, or name a back end (${BACKEND_NAMES.join(', ')})`,
       { option: 'options', value: options },
     );
   }
+  return checkOptions(source, options);
+}
+
+/**
+ * The same for what a factory made.
+ * @throws InvalidOptionError
+ */
+export function checkMadeOptions(made: unknown): CheckedOptions {
+  if (!isOptions(made)) {
+    throw new InvalidOptionError(
+      `the factory of KlockModule.forRootAsync returned ${quote(made)}: return options that name a back end (${BACKEND_NAMES.join(', ')})`,
+      { option: 'options', value: made },
+    );
+  }
+  return checkOptions('the factory of KlockModule.forRootAsync', made);
+}
+
+function isOptions(options: unknown): options is object {
+  return typeof options === 'object' && options !== null && !Array.isArray(options);
+}
+
+function checkOptions(source: string, options: object): CheckedOptions {
   const given = options as Readonly<Record<string, unknown>>;
   const backend = chosenBackend(source, given);
   refuseUnknown(source, given, [

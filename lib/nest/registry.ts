@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import type { KlockInstance } from '../core/index.js';
-import { InvalidOptionError, createKlock, quote } from '../core/index.js';
+import { ClosedError, InvalidOptionError, createKlock, quote } from '../core/index.js';
 import { collectAbandoned } from './abandoned.js';
 import { BACKENDS, type OpenBackend } from './backends.js';
 import { logEvents } from './event-log.js';
@@ -11,6 +11,8 @@ import { sameOptions, type CheckedOptions } from './module-options.js';
 export interface Registry {
   /** True from the moment the application shuts down. */
   readonly closed: boolean;
+  /** What all registries of one application have in common. */
+  readonly application: object;
   /** Names that {@link find} knows. */
   readonly names: readonly string[];
   /** The instance of that name; a promise while its back end is being opened; undefined if there is none. */
@@ -29,6 +31,11 @@ export class ApplicationRegistry implements Registry {
   private readonly entries = new Map<string, Entry>();
   private readonly logger = new Logger('Klock');
   private closing: Promise<void> | undefined;
+  private started = false;
+
+  get application(): this {
+    return this;
+  }
 
   get closed(): boolean {
     return this.closing !== undefined;
@@ -50,11 +57,34 @@ export class ApplicationRegistry implements Registry {
     return entry?.klock ?? entry?.opening;
   }
 
+  /** From now on an instance that cannot be opened, in a module loaded later, is that module's affair. */
+  noteStart(): void {
+    this.started = true;
+  }
+
+  /**
+   * Opens the instance that options still to be made ask for. An application that does not start is not closed either:
+   * where one instance fails, those opened beside it, and the lock server hosted by one, are closed.
+   */
+  async openFor(optionsOf: () => CheckedOptions | Promise<CheckedOptions>): Promise<KlockInstance> {
+    try {
+      return await this.open(await optionsOf());
+    } catch (error) {
+      if (!this.started) await this.close();
+      throw error;
+    }
+  }
+
   /**
    * Opens an instance, or returns the one that was opened with the same options.
    * @throws InvalidOptionError if the name is taken by other options, and what the back end throws.
    */
-  open(options: CheckedOptions): Promise<KlockInstance> {
+  private open(options: CheckedOptions): Promise<KlockInstance> {
+    if (this.closed) {
+      throw new ClosedError(
+        `klock instance ${quote(options.name)} was not opened: its application is closed`,
+      );
+    }
     const known = this.entries.get(options.name);
     if (known === undefined) return this.start(options);
     if (sameOptions(known.options, options)) return known.opening;
@@ -141,6 +171,10 @@ export class FeatureRegistry implements Registry {
 
   get closed(): boolean {
     return this.root.closed;
+  }
+
+  get application(): object {
+    return this.root.application;
   }
 
   get names(): readonly string[] {

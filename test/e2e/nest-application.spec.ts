@@ -22,7 +22,7 @@ import {
   type KlockModuleOptions,
   type LockHandle,
 } from 'klock';
-import { listeningLogger, rejection, sharedMemory, start } from './nest-support.js';
+import { listeningLogger, rejection, sharedMemory, start, until } from './nest-support.js';
 
 /** Says under which instance's lock it ran. */
 @Injectable()
@@ -90,7 +90,10 @@ describe('KlockModule options', () => {
       { driver: 'mem' },
     ]) {
       const app = appOf([KlockModule.forRootAsync({ useFactory: () => options as KlockModuleOptions })]);
-      expect(await rejection(start(app))).toMatchObject({ code: 'INVALID_OPTION' });
+      const refused = await rejection(start(app));
+      expect(refused).toMatchObject({ code: 'INVALID_OPTION' });
+      if (options === undefined)
+        expect(refused.message).toMatch(/factory .* returned undefined: return options/);
     }
     const misspelt = { useFactory: () => memory, inject: [], useClass: Service };
     expect(() => KlockModule.forRootAsync(misspelt)).toThrow(/no option "useClass"/);
@@ -201,6 +204,24 @@ describe('several applications and imports in one process', () => {
     const error = await rejection(start(appOf([KlockModule.forRoot(memory)], [made])));
     expect(error).toMatchObject({ code: 'INVALID_OPTION', option: 'use' });
     expect(error.message).toMatch(/Orders\.m uses the instance "orders"; imported are default/);
+  });
+
+  it('[B-063] says that one object in two running applications has the locks of the first', async () => {
+    const [a, b] = [sharedMemory(), sharedMemory()];
+    const reused = new Service();
+    const providers = [{ provide: Service, useValue: reused }];
+    const app1 = await start(appOf([KlockModule.forRoot({ driver: a.driver() })], providers));
+    const { logger, lines } = listeningLogger();
+    const app2 = await start(appOf([KlockModule.forRoot({ driver: b.driver() })], providers), logger);
+    expect(lines.filter((line) => line.includes('Service is one object in two applications'))).toHaveLength(
+      1,
+    );
+    const held = await app1.get<Klock>(getKlockToken()).acquire('k:1');
+    const waiting = app2.get(Service).m(1);
+    await until('waits for the first', () => a.store.inspect(['k:1']).waiters.length === 1);
+    await held.release();
+    expect(await waiting).toBe('k:1');
+    await Promise.all([app1.close(), app2.close()]);
   });
 
   it('[B-063] leaves nothing behind after twenty applications one after the other', async () => {

@@ -14,7 +14,7 @@ import {
   type NestInterceptor,
   type PipeTransform,
 } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { LazyModuleLoader, NestFactory } from '@nestjs/core';
 import { MessagePattern, type MicroserviceOptions } from '@nestjs/microservices';
 import { map, type Observable } from 'rxjs';
 import {
@@ -24,6 +24,7 @@ import {
   createKlock,
   getKlockToken,
   type Klock,
+  type KlockModuleOptions,
   type LockEvent,
   type LockHandle,
 } from 'klock';
@@ -286,6 +287,54 @@ describe('the lock server inside an application', () => {
     const next = new LockServer({ address });
     await next.start();
     await next.close();
+  });
+
+  it('stops listening when another instance of the application cannot be opened, and opens none after that', async () => {
+    const [early, late] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+    const after = async <T>(ms: number, made: () => T): Promise<T> => {
+      await sleep(ms);
+      return made();
+    };
+    const failing = (): KlockModuleOptions => {
+      throw new Error('no configuration');
+    };
+    let isLateMade = (): void => undefined;
+    const lateMade = new Promise<void>((resolve) => (isLateMade = resolve));
+    const hosted = (): KlockModuleOptions => {
+      isLateMade();
+      return { server: { address: late } };
+    };
+    @Module({
+      imports: [
+        KlockModule.forRoot({ server: { address: early }, name: 'early' }),
+        KlockModule.forRootAsync({ useFactory: () => after(50, failing) }),
+        KlockModule.forRootAsync({ name: 'late', useFactory: () => after(150, hosted) }),
+      ],
+    })
+    class App {}
+    expect(await rejection(start(App))).toMatchObject({ message: 'no configuration' });
+    await lateMade;
+    await sleep(50);
+    for (const address of [early, late]) {
+      const next = new LockServer({ address });
+      await next.start();
+      await next.close();
+    }
+  });
+
+  it('goes on when a module that is loaded later cannot open its instance', async () => {
+    @Module({ imports: [KlockModule.forRoot({ server: LOCAL })], providers: [Service] })
+    class App {}
+    const app = await start(App);
+    const useFactory = (): KlockModuleOptions => ({ url: '' });
+    @Module({ imports: [KlockModule.forRootAsync({ name: 'late', useFactory })] })
+    class Late {}
+    const loading = app.get(LazyModuleLoader).load(() => Late);
+    expect(await rejection(loading)).toMatchObject({ code: 'INVALID_OPTION', option: 'url' });
+    const lock = await app.get<Klock>(getKlockToken()).acquire('k');
+    expect(lock.held).toBe(true);
+    await lock.release();
+    await app.close();
   });
 
   it('[B-083] two servers behind one name: a holder that meets the other one is told at once that its lock is lost, and no call is answered as if it had it', async () => {
