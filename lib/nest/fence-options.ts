@@ -1,5 +1,5 @@
 import type { ModuleMetadata, InjectionToken } from '@nestjs/common';
-import { checkKeyPrefix, optionError, refuseUnknown } from '../core/index.js';
+import { InvalidOptionError, checkKeyPrefix, quote, refuseUnknown } from '../core/index.js';
 import { checkFenceStore, type FenceStore } from '../fencing/index.js';
 
 /** What `@Fenced` handlers of an application check fences with. */
@@ -29,7 +29,10 @@ export interface FenceSettings {
 /** @throws InvalidOptionError naming the option. */
 export function checkFenceOptions(source: string, options: unknown): FenceSettings {
   if (typeof options !== 'object' || options === null)
-    throw optionError('options', 'an object with a store', options);
+    throw new InvalidOptionError(`${source} needs an object with a store, got ${quote(options)}`, {
+      option: 'options',
+      value: options,
+    });
   refuseUnknown(source, options, ['store', 'namespace']);
   const { store, namespace } = options as Partial<FenceModuleOptions>;
   return {

@@ -29,17 +29,21 @@ export function iterateLocked(
  */
 class LockedIteration implements Iteration {
   readonly [Symbol.toStringTag] = 'AsyncGenerator';
-  private readonly gone = new AbortController();
-  private opening: Promise<IterationSource> | undefined;
+  // Hidden: what Nest cannot iterate it writes to its client as JSON, and a generator shows nothing there.
+  readonly #gone = new AbortController();
+  readonly #call: LockedCall;
+  readonly #body: Body;
+  readonly #taken: () => Section | undefined;
+  #opening: Promise<IterationSource> | undefined;
 
-  constructor(
-    private readonly call: LockedCall,
-    private readonly body: Body,
-    private readonly taken: () => Section | undefined,
-  ) {}
+  constructor(call: LockedCall, body: Body, taken: () => Section | undefined) {
+    this.#call = call;
+    this.#body = body;
+    this.#taken = taken;
+  }
 
   async next(value?: unknown): Promise<Step> {
-    const source = await (this.opening ??= this.begin());
+    const source = await (this.#opening ??= this.begin());
     return await source.next(value);
   }
 
@@ -61,45 +65,45 @@ class LockedIteration implements Iteration {
 
   /** What there is to end; a wait for the lock is given up. */
   private opened(): Promise<IterationSource> {
-    this.gone.abort();
+    this.#gone.abort();
     // Whoever waits for the first step is told why there is none.
-    return (this.opening ??= this.giveUp()).catch(() => ENDED);
+    return (this.#opening ??= this.giveUp()).catch(() => ENDED);
   }
 
   /** Before the first step. A section that was handed over goes back. */
   private async giveUp(): Promise<IterationSource> {
-    await this.taken()?.leave();
+    await this.#taken()?.leave();
     return ENDED;
   }
 
   private begin(): Promise<IterationSource> {
     const opening = this.open();
     // It fails once, as a generator does, and has ended then.
-    opening.catch(() => (this.opening = Promise.resolve(ENDED)));
+    opening.catch(() => (this.#opening = Promise.resolve(ENDED)));
     return opening;
   }
 
   private async open(): Promise<IterationSource> {
-    const section = this.taken();
+    const section = this.#taken();
     if (section !== undefined) return await this.start(section);
     try {
-      const entry = await this.call.enter(this.gone.signal);
+      const entry = await this.#call.enter(this.#gone.signal);
       if (entry.entered === 'skipped') return ENDED;
       return await this.start(entry.entered === 'locked' ? entry.section : undefined);
     } catch (error) {
-      if (this.gone.signal.aborted) return ENDED;
+      if (this.#gone.signal.aborted) return ENDED;
       throw error;
     }
   }
 
   private async start(section: Section | undefined): Promise<IterationSource> {
     try {
-      if (this.gone.signal.aborted) {
+      if (this.#gone.signal.aborted) {
         await section?.leave();
         return ENDED;
       }
-      const source = sourceOf(this.body(section));
-      return section === undefined ? source : new HeldIteration(this.call, section, source);
+      const source = sourceOf(this.#body(section));
+      return section === undefined ? source : new HeldIteration(this.#call, section, source);
     } catch (error) {
       await section?.leave();
       throw error;

@@ -291,6 +291,14 @@ describe('a method that returns an async iterator', () => {
     expect([await klock.isLocked('k'), grants, releases]).toEqual([false, 1, 1]);
   });
 
+  it('shows no more of itself than a generator does', () => {
+    const iterator = boundTo(new Service(), klock).m(2);
+    expect([JSON.stringify(iterator), Object.prototype.toString.call(iterator)]).toEqual([
+      '{}',
+      '[object AsyncGenerator]',
+    ]);
+  });
+
   it('takes no lock when it is never iterated', async () => {
     const iterator = boundTo(new Service(), klock).m(2);
     await settle();
