@@ -35,6 +35,12 @@ export class LeaseKeeper {
   private readonly leases = new LinkedList<Lease>();
   /** Leases due in this turn: renewed together, one call. */
   private due: Lease[] = [];
+  private readonly marginOf = (leaseMs: number): number => this.host.marginOf(leaseMs);
+  private readonly forget = (lease: Lease): void => {
+    this.leases.delete(lease);
+    lease.alarm?.cancel();
+    for (const cohort of lease.cohorts) cohort.alarm?.cancel();
+  };
 
   constructor(private readonly host: LeaseHost) {
     this.alarms = new AlarmQueue(host.clock);
@@ -58,16 +64,10 @@ export class LeaseKeeper {
   }
 
   open(terms: LeaseTerms): Lease {
-    const lease = new Lease(
-      terms.id,
-      terms,
-      this.host.clock,
-      (leaseMs) => this.host.marginOf(leaseMs),
-      (closed) => this.forget(closed),
-    );
+    const lease = new Lease(terms.id, terms, this.host.clock, this.marginOf, this.forget);
     this.leases.add(lease);
-    this.watchDeadline(lease);
-    if (lease.renewed) this.scheduleRenewal(lease, lease.sentAt.monoMs + lease.renewEveryMs);
+    if (lease.renewed) lease.renewAtMs = lease.sentAt.monoMs + lease.renewEveryMs;
+    this.watch(lease);
     return lease;
   }
 
@@ -144,21 +144,21 @@ export class LeaseKeeper {
     this.leases.takeAll();
   }
 
-  private forget(lease: Lease): void {
-    this.leases.delete(lease);
-    lease.nextRenewal?.cancel();
-    lease.deadlineAlarm?.cancel();
-    for (const cohort of lease.cohorts) cohort.alarm?.cancel();
-  }
-
   private loseAll(cohort: Cohort, loss: Loss, releaseToo: boolean): void {
     for (const tenant of cohort.tenants.takeAll()) tenant.lose(loss, releaseToo);
   }
 
-  private watchDeadline(lease: Lease): void {
-    lease.deadlineAlarm = this.alarms.at(this.soon(msUntil(lease.deadline, this.host.clock.now())), () => {
-      if (!this.expireIfPast(lease)) this.watchDeadline(lease);
-    });
+  /** One alarm for both, the renewal and the deadline: a store with a lease per grant has one for each lock. */
+  private watch(lease: Lease): void {
+    const endMs = this.soon(msUntil(lease.deadline, this.host.clock.now()));
+    lease.alarm = this.alarms.at(Math.min(endMs, lease.renewAtMs), () => this.look(lease));
+  }
+
+  private look(lease: Lease): void {
+    // After a blocked event loop the deadline comes first: no burst of renewals for what is already lost (case B-014).
+    if (this.expireIfPast(lease)) return;
+    if (lease.renewAtMs <= this.host.clock.monoMs()) this.renewalDue(lease);
+    this.watch(lease);
   }
 
   private watchCohort(cohort: Cohort): void {
@@ -174,13 +174,15 @@ export class LeaseKeeper {
   }
 
   private scheduleRenewal(lease: Lease, atMs: number): void {
-    lease.nextRenewal?.cancel();
-    lease.nextRenewal = this.alarms.at(atMs, () => this.renewalDue(lease));
+    lease.renewAtMs = atMs;
+    if (lease.alarm !== undefined && lease.alarm.atMs <= atMs) return;
+    lease.alarm?.cancel();
+    this.watch(lease);
   }
 
   private renewalDue(lease: Lease): void {
-    // After a blocked event loop the deadline comes first: no burst of renewals for what is already lost (case B-014).
-    if (this.expireIfPast(lease) || lease.renewing) return;
+    lease.renewAtMs = Infinity;
+    if (lease.renewing) return;
     lease.renewing = true;
     if (this.due.push(lease) === 1) queueMicrotask(() => void this.renewDue());
   }

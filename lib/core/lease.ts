@@ -76,8 +76,10 @@ export class Lease implements KeptLease, Linked<Lease> {
   renewing = false;
   /** Renewals asked for by hand and extensions that are unanswered. */
   extending = 0;
-  nextRenewal: Alarm | undefined;
-  deadlineAlarm: Alarm | undefined;
+  /** When the next renewal is due, on the monotonic clock; Infinity while one is under way, and where nobody renews. */
+  renewAtMs = Infinity;
+  /** For whatever comes first. */
+  alarm: Alarm | undefined;
 
   constructor(
     readonly id: string,
