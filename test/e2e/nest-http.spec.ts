@@ -1,5 +1,8 @@
 /* eslint-disable @typescript-eslint/require-await -- decorated methods are async, awaiting or not */
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import {
   Body,
   Controller,
@@ -14,6 +17,7 @@ import {
   Post,
   Res,
   Sse,
+  StreamableFile,
   UseInterceptors,
   type CallHandler,
   type ExecutionContext,
@@ -189,6 +193,20 @@ class Shop {
     );
   }
 
+  @Get('file')
+  @Locked('file')
+  async file(
+    @Res({ passthrough: true }) response: ServerResponse & { readonly raw?: ServerResponse },
+    @CurrentLock() lock?: LockHandle,
+  ): Promise<StreamableFile> {
+    // Fastify's reply has the response of Node below it.
+    lock?.holdUntil(finished(response.raw ?? response));
+    const endless = async function* (): AsyncGenerator<string> {
+      for (;;) yield await Promise.resolve('x'.repeat(10_000));
+    };
+    return new StreamableFile(Readable.from(endless()));
+  }
+
   @Get('stream')
   @Locked('stream')
   stream() {
@@ -342,14 +360,17 @@ describe.each([
     await held.release();
   });
 
-  it.each(['events', 'stream'])('[B-069] frees the lock of /%s when the client goes away', async (path) => {
-    const { port, hostname } = new URL(url);
-    const socket = connect(Number(port), hostname);
-    socket.write(`GET /${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
-    await until('locked', () => klock.isLocked(path));
-    socket.destroy();
-    const gone = performance.now();
-    await until('free', async () => !(await klock.isLocked(path)));
-    expect(performance.now() - gone).toBeLessThan(1_000);
-  });
+  it.each(['events', 'stream', 'file'])(
+    '[B-069] frees the lock of /%s when the client goes away',
+    async (path) => {
+      const { port, hostname } = new URL(url);
+      const socket = connect(Number(port), hostname);
+      socket.write(`GET /${path} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n`);
+      await until('locked', () => klock.isLocked(path));
+      socket.destroy();
+      const gone = performance.now();
+      await until('free', async () => !(await klock.isLocked(path)));
+      expect(performance.now() - gone).toBeLessThan(1_000);
+    },
+  );
 });
