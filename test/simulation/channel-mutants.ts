@@ -1,6 +1,6 @@
 import { Outcome } from '../../lib/rpc/index.js';
 import { ChannelSession } from '../../lib/server/channel-session.js';
-import { ChannelInbox, ChannelOutbox, ChannelServerEnd } from '../../lib/session/index.js';
+import { ChannelClientEnd, ChannelInbox, ChannelOutbox, ChannelServerEnd } from '../../lib/session/index.js';
 import type { Plan } from '../../lib/testing/simulation/index.js';
 import { channel, type Mutant, type Patch } from './mutant.js';
 
@@ -24,6 +24,14 @@ function quietWithLosses(plan: Plan): Plan {
   const noise = { ...plan.noise, drop: 0.2, duplicate: 0, reorder: 0 };
   return channel({ ...plan, noise, faults: [], tasks: plan.tasks.filter(({ id }) => id % 8 === 0) });
 }
+
+/** An operator ends every third lock, and holders have nothing else to worry about. */
+function muchRevoked(plan: Plan): Plan {
+  const tasks = plan.tasks.map((task) => (task.id % 3 === 0 ? { ...task, revoke: true as const } : task));
+  return channel({ ...plan, faults: [], tasks });
+}
+
+const passOver = (patch: Patch): void => patch(ChannelClientEnd.prototype, 'revoke', () => undefined);
 
 /** What the two ends of a channel can get wrong. */
 export const channelMutants: readonly Mutant[] = [
@@ -67,6 +75,33 @@ export const channelMutants: readonly Mutant[] = [
     budget: 60,
     adjust: channel,
     install: (patch) => patch(ChannelOutbox.prototype, 'rewind', () => undefined),
+  },
+  {
+    name: 'the holder is not told that its grant was revoked',
+    from: 'case B-081',
+    shownBy: ['I7'],
+    budget: 30,
+    adjust: muchRevoked,
+    install: (patch) => patch(ChannelSession.prototype, 'revoked', () => undefined),
+  },
+  {
+    name: 'the holder passes over that its grant was revoked, no reconciliation',
+    from: 'case B-081',
+    shownBy: ['I7'],
+    budget: 30,
+    adjust: muchRevoked,
+    install: (patch) => {
+      passOver(patch);
+      noReconciliation(patch);
+    },
+  },
+  {
+    name: 'the holder passes over that its grant was revoked, with reconciliation',
+    from: 'design D5: a client from before the message',
+    shownBy: 'healed',
+    budget: 60,
+    adjust: muchRevoked,
+    install: passOver,
   },
   {
     name: 'an empty frame hides that one before it is missing',

@@ -148,14 +148,15 @@ export const clientMutants: readonly Mutant[] = [
   {
     name: 'a grant is passed on beyond its span',
     from: 'design D13',
-    shownBy: ['I3', 'I5', 'I1'],
+    // I7: a fence beyond the span is another's, so that to revoke it ends the wrong lock.
+    shownBy: ['I3', 'I5', 'I1', 'I7'],
     budget: 150,
     adjust: channel,
     install: (patch) =>
-      patch<{ position: number }>(SharedGrant.prototype, 'mayPassTo', (mayPassTo, [next], shared) => {
+      patch<{ position: number }>(SharedGrant.prototype, 'mayPassTo', (mayPassTo, [next, now], shared) => {
         const { position } = shared;
         shared.position = -1;
-        const may = mayPassTo(next);
+        const may = mayPassTo(next, now);
         shared.position = position;
         return may;
       }),

@@ -1,4 +1,5 @@
 import { formatKey, keysConflict, type LockHandle, type LockKey } from '../../core/index.js';
+import type { Grant } from '../../engine/index.js';
 import type { HistoryRecorder } from '../history/index.js';
 import type { Report } from './finding.js';
 import type { SimNode } from './sim-node.js';
@@ -6,6 +7,8 @@ import type { SimNode } from './sim-node.js';
 /** What one client holds by its own account. */
 export class Belief {
   endedAtMs = Infinity;
+  /** The store has ended its grant; whoever held it may not have heard of that yet. */
+  revoked = false;
   readonly key: LockKey;
 
   /** @param lock the handle that it is believed by; another of the same grant may take its place. */
@@ -26,6 +29,7 @@ export class Belief {
 /** Who believes to hold what. What a client would say of itself if it looked now decides, not what it was last told. */
 export class BeliefLedger {
   private readonly open = new Map<string, Set<Belief>>();
+  private readonly revoked: Grant[] = [];
 
   constructor(
     private readonly nowMs: () => number,
@@ -35,6 +39,11 @@ export class BeliefLedger {
 
   /** A client was handed a lock (I1). */
   begin(belief: Belief): void {
+    // Passed on inside its process before that had heard.
+    if (this.revoked.some((grant) => isOf(belief, grant))) {
+      belief.revoked = true;
+      return;
+    }
     for (const other of [...this.of(belief.key[0])]) {
       if (!keysConflict(other.key, belief.key) || !this.stands(other)) continue;
       this.report('I1', `${other.name} was still believed in when ${belief.name} began`);
@@ -50,6 +59,19 @@ export class BeliefLedger {
     this.history.grant({ key, client: node.name, fence: lock.fence, calledAtMs, grantedAtMs, endedAtMs });
   }
 
+  /**
+   * An operator ended this grant in the store. Until its holder hears, it and the next one may both believe: the one thing
+   * the rule of one believer has to be broken for, so from here on only the fence is looked at.
+   */
+  revoke(grant: Grant): void {
+    this.revoked.push(grant);
+    for (const belief of [...this.of(grant.key[0])]) {
+      if (!isOf(belief, grant)) continue;
+      belief.revoked = true;
+      this.end(belief);
+    }
+  }
+
   /** A dead process believes nothing. */
   endAllOf(node: SimNode): void {
     for (const belief of this.all()) if (belief.node === node) this.end(belief);
@@ -57,8 +79,7 @@ export class BeliefLedger {
 
   /** Everybody who believes now to hold one of these fences. */
   holdersOf(key: LockKey, fence: bigint, span: number): Belief[] {
-    const inGrant = ({ lock }: Belief): boolean => lock.fence >= fence && lock.fence < fence + BigInt(span);
-    return [...this.of(key[0])].filter((belief) => inGrant(belief) && this.stands(belief));
+    return [...this.of(key[0])].filter((belief) => isOf(belief, { fence, span }) && this.stands(belief));
   }
 
   all(): Belief[] {
@@ -78,4 +99,8 @@ export class BeliefLedger {
     this.open.set(l1, made);
     return made;
   }
+}
+
+function isOf({ lock }: Belief, { fence, span }: Pick<Grant, 'fence' | 'span'>): boolean {
+  return lock.fence >= fence && lock.fence < fence + BigInt(span);
 }

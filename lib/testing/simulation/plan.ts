@@ -2,7 +2,7 @@ import type { LockKey } from '../../core/index.js';
 import type { Noise } from './network.js';
 import { SeededRandom } from './seeded-random.js';
 import type { ClockShape } from './sim-clock.js';
-import { burstsFor, extrasFor, type TaskExtras } from './task-extras.js';
+import { burstsFor, extrasFor, revokedIn, type TaskExtras } from './task-extras.js';
 
 /** One acquire, what is done while it is held, and its release. */
 export interface Task extends TaskExtras {
@@ -106,6 +106,7 @@ export function planFor(seed: number, options: PlanOptions = {}): Plan {
   const tasks = clients.flatMap((_, client) => drawTasks(random, client, ttlMs, durationMs * LAST_TASK));
   const bursts = burstsFor(seed, clients.length, durationMs * LAST_TASK);
   const extras = extrasFor(seed);
+  const revoked = revokedIn(seed);
   return {
     seed,
     durationMs,
@@ -117,7 +118,7 @@ export function planFor(seed: number, options: PlanOptions = {}): Plan {
     faults: drawFaults(random, clients.length, ttlMs, calmFromMs, suspends),
     tasks: [...tasks, ...bursts.map((burst) => ({ ...burst, waitMs: 2 * ttlMs, ttlMs, writes: 0 }))]
       .sort((a, b) => a.atMs - b.atMs)
-      .map((task, id) => ({ ...task, ...extras(task), id })),
+      .map((task, id) => ({ ...task, ...extras(task), ...revoked(), id })),
   };
 }
 

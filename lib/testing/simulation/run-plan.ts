@@ -95,6 +95,7 @@ class Run {
       resource: this.system.makeResource(trueTime.clock),
       resourceNode: trueTime,
       report,
+      someoneElse: (client) => this.clients.find((other) => other !== client) ?? client,
       note: (line) => this.note(line),
       wrote: (key, fence, accepted) => this.wrote(key, fence, accepted),
     };

@@ -15,6 +15,8 @@ export interface ClientWorld {
   readonly resource: SimResource;
   readonly resourceNode: SimNode;
   readonly report: Report;
+  /** Another client than this one, where there is one. */
+  readonly someoneElse: (client: SimClient) => SimClient;
   readonly note: (line: () => string) => void;
   readonly wrote: (key: LockKey, fence: bigint, accepted: boolean) => void;
 }

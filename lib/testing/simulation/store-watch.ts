@@ -6,6 +6,7 @@ import {
   type EngineCommand,
   type Grant,
   type Outcome,
+  type RevokeAnswer,
   type SessionEndReason,
 } from '../../engine/index.js';
 import { ConflictMarks } from '../history/conflict-marks.js';
@@ -81,6 +82,7 @@ export class StoreWatch {
     for (const effect of effects) {
       if (effect.type === 'call-answered') this.answered(effect.callId, effect.answer);
       else if (effect.type === 'session-ended') this.sessionEnded(effect.sessionId, effect.reason);
+      else if (effect.type === 'grant-revoked') this.revoked(effect.grant, command);
     }
     if (command.type === 'open-session' && answer?.type === 'session') this.sessions.add(command.sessionId);
     if (command.type === 'acquire') this.answered(command.callId, answer as AcquireAnswer);
@@ -92,11 +94,26 @@ export class StoreWatch {
   private seeEnd(command: EngineCommand, answer: Outcome['answer']): void {
     if (command.type === 'release' && answer?.type === 'released')
       this.released(command.token, command.sessionId, command.keepMs);
+    if (command.type === 'revoke' && answer?.type === 'revoked') this.freed(answer);
     if (command.type === 'detach-call') this.detached(command.callId, command.keepMs ?? DETACHED_KEEP_MS);
     if (command.type !== 'cancel-request') return;
     const id = idOf(command.sessionId, command.requestId);
     this.waiters.delete(id);
     if (answer?.type === 'was-granted-now-released') this.over(this.tokens.get(id) ?? '', 'I9');
+  }
+
+  private revoked(grant: Grant, command: EngineCommand): void {
+    const fence = command.type === 'revoke' ? command.fence : undefined;
+    if (fence !== undefined && (fence < grant.fence || fence > lastOf(grant)))
+      this.report('I9', `${text(grant)} was revoked in place of fence ${fence}`);
+    if (!this.grants.delete(grant.token)) this.report('I8', `${text(grant)} was revoked and did not stand`);
+    this.beliefs.revoke(grant);
+  }
+
+  /** Keys that were only kept are free, too. */
+  private freed({ ended }: RevokeAnswer): void {
+    for (const { fence } of ended)
+      for (const each of this.kept) if (each.grant.fence === fence) this.kept.delete(each);
   }
 
   private released(token: string, sessionId: string, keepMs = 0): void {

@@ -16,6 +16,8 @@ export interface TaskExtras {
   readonly again?: LockKey;
   /** The one taken again is given back after the one it was taken under. */
   readonly againLast?: true;
+  /** An operator ends it in the middle of the hold; it is held on to until its client has heard of that. */
+  readonly revoke?: true;
   /** Not drawn. A key of the other tree, asked for while this one is held: two who do that crosswise wait for each other. */
   readonly also?: LockKey;
 }
@@ -53,6 +55,13 @@ export function extrasFor(seed: number): (task: Drawn) => TaskExtras {
       ...(random.chance(rates.again) && { again: below, ...(random.chance(0.3) && { againLast: true }) }),
     };
   };
+}
+
+/** Whether a task's lock is ended by an operator, in some runs. A stream of its own, as above. */
+export function revokedIn(seed: number): () => TaskExtras {
+  const random = new SeededRandom(seed + 0x4e70c);
+  const rate = random.chance(0.35) ? random.between(0, 0.3) : 0;
+  return () => (random.chance(rate) ? { revoke: true } : {});
 }
 
 /** One client asks for one key, and now and then for the whole of it, many times at once: what is passed on inside it. */

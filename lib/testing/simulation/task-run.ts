@@ -14,6 +14,9 @@ import type { SimClient } from './sim-client.js';
 /** Connecting, a grace for a silent server, and the way there and back. */
 const ANSWER_WITHIN_MS = 6_000;
 
+/** A renewal tells of a revoke at the latest; it may take a few on a bad line. */
+const HEARS_IN_LEASES = 3;
+
 /** One task of a client, done as good code does it. */
 export class TaskRun {
   private readonly calledAtMs: number;
@@ -117,12 +120,13 @@ export class TaskRun {
   }
 
   private async work(belief: Belief): Promise<void> {
-    const { holdMs, writes, extend, again, also } = this.task;
+    const { holdMs, writes, extend, again, also, revoke } = this.task;
     for (let step = 0; step <= writes; step++) {
       await this.pass(holdMs / (writes + 1));
       if (step === 0 && extend !== undefined) void this.extend(belief.lock, extend);
       if (step === 0 && again !== undefined) await this.takeAgain(belief, again);
       if (step === 0 && also !== undefined) await this.besides(also);
+      if (step === 0 && revoke === true) await this.revoke(belief);
       if (step < writes) this.write(belief);
     }
   }
@@ -132,6 +136,23 @@ export class TaskRun {
     const { id, client, atMs, ttlMs, holdMs } = this.task;
     const plain = { client, atMs, key, ttlMs, writes: 1, waitMs: ttlMs, holdMs: holdMs / 4 };
     return new TaskRun(this.client, { ...plain, id: id + 0.5 }).run();
+  }
+
+  /** By an operator who read its fence; then it goes on until it is told to stop, as it must be. */
+  private async revoke({ key, lock }: Belief): Promise<void> {
+    const { plan, timeline } = this.world.stage;
+    const { fence } = lock;
+    let ended = 0;
+    await this.refusable(async () => {
+      const operator = this.world.someoneElse(this.client).klock;
+      ended = (await operator.revoke(key, { fence })).endedCount;
+    });
+    this.note(`task ${this.task.id} was revoked: ${ended}`);
+    // The six calls have no word for it: their clients find out when they release.
+    if (ended === 0 || plan.store.sixCalls) return;
+    const untilMs = Math.max(timeline.nowMs, plan.calmFromMs) + HEARS_IN_LEASES * plan.ttlMs;
+    while (lock.held && timeline.nowMs <= untilMs) await this.pass(plan.ttlMs / 4);
+    if (lock.held) this.world.report('I7', `${this.name} never heard that its fence ${fence} was revoked`);
   }
 
   private async extend(lock: LockHandle, extend: true | number): Promise<void> {
@@ -168,11 +189,12 @@ export class TaskRun {
   }
 
   /** As good code does: it looks, and the resource looks at the fence, since the write may travel for long. */
-  private write({ key, lock, endedAtMs }: Belief): void {
+  private write({ key, lock, endedAtMs, revoked }: Belief): void {
     const { world, client } = this;
     if (!lock.held) return;
     const { fence } = lock;
-    if (endedAtMs < Infinity) world.report('I1', `${this.name}'s lock with fence ${fence} came back to life`);
+    if (endedAtMs < Infinity && !revoked)
+      world.report('I1', `${this.name}'s lock with fence ${fence} came back to life`);
     world.stage.network.send(client.node, world.resourceNode, client.pipe, () => {
       // The level is that of the grant, whatever was taken under it (design D6).
       void world.resource.accept(key, fence).then((accepted) => world.wrote(key, fence, accepted));
