@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { LockEvent } from '../../core/index.js';
+import type { LockEvent, LockHandle } from '../../core/index.js';
 import type { ContractCase } from './harness.js';
 import { pause, within } from './waiting.js';
 
@@ -94,6 +94,25 @@ export const revokeCases: readonly ContractCase[] = [
       await within(HEARS_WITHIN_MS, 'the loss', lock.done);
       assert.equal(lock.held, false);
       assert.ok(await klock.tryAcquire(key), 'free again');
+    },
+  },
+  {
+    title:
+      '[B-081] [D13] a lock that was passed on inside its process is ended by the fence of whoever holds it now',
+    needs: ({ revoke }) => revoke,
+    async run(clients) {
+      const [holder, operator] = [await clients.client(), await clients.client()];
+      const key = clients.key();
+      const waits = [1, 2, 3].map(() => holder.acquire(key, { waitMs: HEARS_WITHIN_MS }));
+      const first = await (waits[0] as Promise<LockHandle>);
+      await first.release();
+      const second = await (waits[1] as Promise<LockHandle>);
+      assert.equal((await operator.revoke(key, { fence: second.fence })).endedCount, 1);
+      const end = await within(HEARS_WITHIN_MS, 'the loss', second.done);
+      assert.ok(end.end === 'lost' && end.reason === 'revoked', JSON.stringify(end));
+      const third = await within(HEARS_WITHIN_MS, 'the next grant', waits[2] as Promise<LockHandle>);
+      assert.ok(third.held && third.fence > second.fence);
+      assert.equal(await third.release(), 'released');
     },
   },
   {
