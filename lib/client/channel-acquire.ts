@@ -4,12 +4,14 @@ import {
   BackendStateError,
   ClosedError,
   formatKey,
+  LATER,
   LockUnavailableError,
   onAbort,
   type Clock,
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
+  type Later,
   type Random,
 } from '../core/index.js';
 import { Outcome, type ChannelAnswer } from '../rpc/index.js';
@@ -50,9 +52,12 @@ export interface ChannelAcquireHost {
 export class ChannelAcquire implements BoundedAsker {
   readonly of = 0;
   endMs: number;
-  readonly reply: Promise<Answer>;
-  private resolve!: (answer: Answer | Promise<Answer>) => void;
-  private reject!: (error: unknown) => void;
+  /** For who cannot be told otherwise. */
+  readonly reply: Promise<Answer> | Later;
+  private resolve: ((answer: Answer) => void) | undefined;
+  private reject: ((error: unknown) => void) | undefined;
+  /** Nobody is told before `acquire` has returned. */
+  private asked = false;
   private channel: ChannelSession | undefined;
   private number = 0;
   private over = false;
@@ -72,21 +77,25 @@ export class ChannelAcquire implements BoundedAsker {
     const { signal, waitMs } = request;
     this.startedMs = host.clock.monoMs();
     this.endMs = this.startedMs + waitMs;
-    this.reply = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
+    this.reply = request.settle === undefined ? this.promise() : LATER;
     if (signal !== undefined)
       this.listening = onAbort(signal, (reason) => this.stop(abortedError(request.key, reason)));
     const session = slot.current;
     const channel = session?.usable === true ? host.channelOf(session) : undefined;
-    if (this.over) return;
-    if (channel !== undefined) this.send(channel, waitMs);
-    else {
+    if (!this.over && channel !== undefined) this.send(channel, waitMs);
+    else if (!this.over) {
       host.reaching.add(this);
       this.forgetClose = host.closing.on(() => this.stop(this.closedError()));
       void this.reach();
     }
+    this.asked = true;
+  }
+
+  private promise(): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
   }
 
   answered(answer: ChannelAnswer): void {
@@ -194,7 +203,7 @@ export class ChannelAcquire implements BoundedAsker {
     if (this.over) return;
     if (!isSession(session)) {
       const answer = host.elsewhere(this.rest());
-      if (answer !== undefined) return this.settle(answer);
+      if (answer !== undefined) return this.settleWith(answer);
       return this.again(verdictOf(session), session);
     }
     const channel = host.channelOf(session);
@@ -245,14 +254,34 @@ export class ChannelAcquire implements BoundedAsker {
     if (this.number > 0) this.channel?.cancel(this.number);
   }
 
-  private settle(answer: Answer | Promise<Answer>): void {
+  private settle(answer: Answer): void {
     this.leave();
-    this.resolve(answer);
+    if (!this.asked) queueMicrotask(() => this.tell(answer));
+    else this.tell(answer);
+  }
+
+  private tell(answer: Answer): void {
+    if (this.resolve !== undefined) this.resolve(answer);
+    else this.request.settle?.(answer);
+  }
+
+  private settleWith(answer: Promise<Answer>): void {
+    this.leave();
+    answer.then(
+      (later) => this.tell(later),
+      (error: unknown) => this.tellError(error),
+    );
   }
 
   private fail(error: Error): void {
     this.leave();
-    this.reject(error);
+    if (!this.asked) queueMicrotask(() => this.tellError(error));
+    else this.tellError(error);
+  }
+
+  private tellError(error: unknown): void {
+    if (this.reject !== undefined) this.reject(error);
+    else this.request.fail?.(error);
   }
 
   private leave(): void {

@@ -12,6 +12,7 @@ import {
   type DriverGrant,
   type DriverHost,
   type KeptLease,
+  type Later,
   type LockKey,
   type LockReport,
   type RenewReply,
@@ -112,7 +113,7 @@ export class ChannelClient implements StoreClient {
     return this.closing.fired;
   }
 
-  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
+  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later {
     if (this.isClosed)
       return Promise.reject(new ClosedError('the klock driver is closed', { key: request.key }));
     if (this.speech === 'six-calls') return this.acquireBySixCalls(request);

@@ -37,28 +37,32 @@ class AcquireOperation implements ChannelOperation {
   readonly ask = Ask.Acquire;
   readonly l1: string;
   readonly l2: string;
+  span = 1;
   readonly metadata: ChannelOperation['metadata'];
   readonly of = 0;
   readonly keepMs = 0;
+  private request: DriverAcquire | undefined;
 
   constructor(
-    private readonly request: DriverAcquire,
+    request: DriverAcquire,
     readonly waitMs: number,
   ) {
     const { key, metadata } = request;
     this.l1 = key[0];
     this.l2 = key[1] ?? '';
     this.metadata = metadata;
+    this.request = request;
   }
 
-  /** Read as it leaves: siblings that ask in the same turn are behind it by then. */
-  get span(): number {
-    return this.request.span ?? 1;
+  /** Siblings that ask in the same turn are behind it by now. */
+  leaving(): void {
+    this.span = this.request?.span ?? 1;
+    this.request = undefined;
   }
 }
 
 /** @param waitMs 0 asks once; Infinity has no bound. */
-export function acquireOperation(request: DriverAcquire, waitMs: number): ChannelOperation {
+export function acquireOperation(request: DriverAcquire, waitMs: number): AcquireOperation {
   return new AcquireOperation(request, waitMs);
 }
 

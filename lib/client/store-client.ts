@@ -4,6 +4,7 @@ import type {
   DriverBusy,
   DriverGrant,
   KeptLease,
+  Later,
   LockKey,
   LockReport,
   RenewReply,
@@ -15,7 +16,7 @@ export interface StoreClient {
   readonly isClosed: boolean;
   /** Why the server refused the last acquire for now; undefined once it granted. */
   readonly lastWord: string | undefined;
-  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy>;
+  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later;
   release(grant: DriverGrant, keepMs?: number): Promise<DefiniteRelease>;
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;
   abandon(lease: KeptLease, code: string): void;

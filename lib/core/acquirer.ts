@@ -1,12 +1,12 @@
 import { abortedError, onAbort } from './abort.js';
-import type { Acquisition } from './acquisition.js';
+import type { Acquired, Acquisition, AnswerReader } from './acquisition.js';
 import type { Instant } from './clock.js';
 import { CountedHandle } from './counted-handle.js';
 import { LockLostError, LockTimeoutError, LockUnavailableError, isLockError } from './errors.js';
 import { Hold } from './hold.js';
 import type { Instance } from './instance.js';
 import type { Lease } from './lease.js';
-import type { DriverBusy, DriverGrant } from './lock-driver.js';
+import { LATER, type DriverBusy, type DriverGrant } from './lock-driver.js';
 import { formatKey, type LockKey } from './lock-key.js';
 import { pause } from './pause.js';
 
@@ -14,11 +14,9 @@ import { pause } from './pause.js';
 const CONFLICT_PAUSE_MS = 100;
 
 type Reply = DriverGrant | DriverBusy;
-/** Undefined: busy, where that is an answer (`tryAcquire`). */
-type Acquired = CountedHandle | undefined;
 
 /** Takes an acquire from its request to its handle, and tells events and figures how it went. */
-export class Acquirer {
+export class Acquirer implements AnswerReader {
   /** Whether the driver itself ends waits when the instance closes. */
   private readonly driverEndsWaits: boolean;
 
@@ -54,7 +52,9 @@ export class Acquirer {
     try {
       this.refuseIfOver(ask);
       const reply = instance.driver.acquire(ask);
-      if ('then' in reply || isConflict(reply)) return this.wait(ask, reply);
+      if (reply === LATER) return this.later(ask);
+      if ('then' in reply) return this.wait(ask, reply);
+      if (isConflict(reply)) return this.wait(ask, Promise.resolve(reply));
       return this.answered(ask, reply);
     } catch (error) {
       this.failed(ask, error);
@@ -62,28 +62,63 @@ export class Acquirer {
     }
   }
 
-  private async wait(ask: Acquisition, first: Reply | Promise<Reply>): Promise<Acquired> {
+  private later(ask: Acquisition): Promise<Acquired> {
+    if (this.isListenedTo) return this.wait(ask, promisedReply(ask));
+    ask.reader = this;
+    return ask.promise();
+  }
+
+  private wait(ask: Acquisition, reply: Promise<Reply>): Promise<Acquired> {
+    const acquired = ask.promise();
+    reply.then(
+      (read) => this.read(ask, read),
+      (error: unknown) => this.readError(ask, error),
+    );
+    return acquired;
+  }
+
+  /** Listeners are called in the caller's asynchronous context, which a promise brings along: a log line keeps its request. */
+  private get isListenedTo(): boolean {
+    const { events, figures } = this.instance;
+    return figures !== undefined || events.has('lock.granted') || events.has('acquire.failed');
+  }
+
+  /** In the turn in which the driver read it. */
+  read(ask: Acquisition, reply: Reply): void {
+    if (isConflict(reply)) return void this.askAnew(ask);
+    try {
+      ask.resolve(this.answered(ask, reply));
+    } catch (error) {
+      this.readError(ask, error);
+    }
+  }
+
+  readError(ask: Acquisition, error: unknown): void {
+    const told = this.asClosed(ask, error);
+    this.failed(ask, told);
+    ask.reject(told);
+  }
+
+  /** The grant of this id ended before its answer arrived: asked again under a new id while the wait lasts. */
+  private async askAnew(ask: Acquisition): Promise<void> {
     const { clock, driver } = this.instance;
     try {
-      for (let asked = first, conflicts = 1; ; conflicts++) {
-        const reply = await asked;
-        if (!isConflict(reply)) return this.answered(ask, reply);
+      for (let conflicts = 1; ; conflicts++) {
         // One is chance; a store that goes on so must not be asked as fast as it can answer.
         if (conflicts > 1) {
           this.refuseIfOver(ask);
           await this.pauseBetween(ask);
         }
         const now = clock.now();
-        // The grant of this id ended before its answer arrived: asked again under a new id while the wait lasts.
         const leftMs = ask.waitMs - (now.monoMs - ask.askedAt.monoMs);
         if (leftMs <= 0) throw conflicted(ask.key);
         this.refuseIfOver(ask);
-        asked = driver.acquire(ask.again(Math.ceil(leftMs), now));
+        const reply = await driver.acquire(ask.again(Math.ceil(leftMs), now));
+        if (reply === LATER) throw new TypeError(`the ${driver.name} driver owes an answer to nobody`);
+        if (!isConflict(reply)) return ask.resolve(this.answered(ask, reply));
       }
     } catch (error) {
-      const told = this.asClosed(ask, error);
-      this.failed(ask, told);
-      throw told;
+      this.readError(ask, error);
     }
   }
 
@@ -177,6 +212,16 @@ function timedOut({ askedKey, waitMs }: Acquisition, { holder }: DriverBusy): Lo
     key: askedKey,
     waitedMs: waitMs,
     ...(holder === undefined ? undefined : { holder }),
+  });
+}
+
+function promisedReply(ask: Acquisition): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    ask.reader = {
+      read: (_, reply) => resolve(reply),
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- whatever the driver failed with
+      readError: (_, error) => reject(error),
+    };
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Instant } from './clock.js';
+import type { CountedHandle } from './counted-handle.js';
 import type { PendingAcquire } from './figures.js';
-import type { DriverAcquire } from './lock-driver.js';
+import type { DriverAcquire, DriverBusy, DriverGrant } from './lock-driver.js';
 import type { LockKey } from './lock-key.js';
 import type { Owner } from './owner.js';
 import type { Random } from './random.js';
@@ -8,6 +9,15 @@ import type { ResolvedAcquire } from './resolve.js';
 
 /** The calls of the front end that take a lock. */
 export type AcquiringCall = 'acquire' | 'tryAcquire' | 'withLock' | 'section';
+
+/** Undefined: busy, where that is an answer (`tryAcquire`). */
+export type Acquired = CountedHandle | undefined;
+
+/** What becomes of an answer that comes later. */
+export interface AnswerReader {
+  read(ask: Acquisition, reply: DriverGrant | DriverBusy): void;
+  readError(ask: Acquisition, error: unknown): void;
+}
 
 /**
  * One acquire: what its caller asked for, and what the driver gets of it. Its id is made when first read: a store in this
@@ -20,6 +30,11 @@ export class Acquisition implements DriverAcquire {
   figures: PendingAcquire | undefined = undefined;
   /** Ends the wait, as the driver sees it. */
   signal: AbortSignal | undefined = undefined;
+  /** The caller's promise, of one that has to wait. */
+  resolve: (acquired: Acquired) => void = ignore;
+  reject: (error: unknown) => void = ignore;
+  /** Who reads the answer of a driver that tells it later. */
+  reader: AnswerReader | undefined = undefined;
   private id: string | undefined = undefined;
 
   constructor(
@@ -62,11 +77,41 @@ export class Acquisition implements DriverAcquire {
     return this.terms.metadata;
   }
 
-  /** The same asked again under a new id. */
-  again(waitMs: number, askedAt: Instant): Acquisition {
-    const { call, askedKey, key, terms, random } = this;
-    const again = new Acquisition(call, askedKey, key, terms, waitMs, askedAt, random);
-    again.signal = this.signal;
-    return again;
+  /** What the caller waits for. */
+  promise(): Promise<Acquired> {
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
   }
+
+  settle(reply: DriverGrant | DriverBusy): void {
+    this.reader?.read(this, reply);
+  }
+
+  fail(error: unknown): void {
+    this.reader?.readError(this, error);
+  }
+
+  /** The same asked again under a new id, to be answered by a promise. */
+  again(waitMs: number, askedAt: Instant): DriverAcquire {
+    const { key, ttlMs, attemptMs, renew, passable, keeps, metadata, signal } = this;
+    return {
+      requestId: this.random.id(),
+      key,
+      ttlMs,
+      waitMs,
+      attemptMs,
+      renew,
+      passable,
+      keeps,
+      askedAt,
+      ...(metadata === undefined ? undefined : { metadata }),
+      ...(signal === undefined ? undefined : { signal }),
+    };
+  }
+}
+
+function ignore(): void {
+  // Nobody waits for it.
 }

@@ -100,7 +100,18 @@ export interface DriverAcquire {
   readonly askedAt?: Instant;
   /** Ends the wait; the driver takes the request back (cancel) and rejects with LockAbortedError. */
   readonly signal?: AbortSignal;
+  /**
+   * Takes the answer of a driver that answered {@link LATER}: this or `fail`, once, after `acquire` has returned and in the
+   * turn in which the store's answer is read. Spares a promise, and its turns, in each layer between a store and the caller.
+   */
+  settle?(reply: DriverGrant | DriverBusy): void;
+  /** What `acquire` would have rejected with. */
+  fail?(error: unknown): void;
 }
+
+/** What `acquire` answers that tells the request itself later; only for requests with `settle` and `fail`. */
+export const LATER = Symbol('later');
+export type Later = typeof LATER;
 
 /** The store's decision that this client now holds. */
 export interface DriverGrant {
@@ -199,7 +210,7 @@ export interface LockDriver {
    * Waits for a grant. Resolves with a definite answer only; an uncertain one is resolved first (design D4).
    * @throws LockAbortedError, LockUnavailableError, BackendStateError, ClosedError, InvalidOptionError (ttl the store cannot give).
    */
-  acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy>;
+  acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> | Later;
   /**
    * Ends every acquire that waits, as its own signal would: the instance is closing. A driver without it gets a signal
    * with each request instead, which costs a listener for each wait.

@@ -3,7 +3,6 @@ import type {
   Capabilities,
   DefiniteRelease,
   DriverAcquire,
-  DriverBusy,
   DriverGrant,
   DriverHealth,
   DriverHost,
@@ -31,9 +30,7 @@ export class ScriptedDriver implements LockDriver {
   grantedMs: number | undefined;
   sentAt: Instant | undefined;
   renewed: boolean | undefined;
-  onAcquire: (request: DriverAcquire) => DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> = (
-    request,
-  ) => this.grant(request);
+  onAcquire: (request: DriverAcquire) => ReturnType<LockDriver['acquire']> = (request) => this.grant(request);
   onRenew: (lease: KeptLease, timeoutMs: number) => RenewReply | Promise<RenewReply> = (lease) => ({
     outcome: 'renewed',
     grantedMs: lease.ms,
@@ -99,7 +96,7 @@ export class ScriptedDriver implements LockDriver {
     return Promise.resolve({ state: 'ok' });
   }
 
-  acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> {
+  acquire(request: DriverAcquire): ReturnType<LockDriver['acquire']> {
     return this.onAcquire(request);
   }
 

@@ -8,6 +8,8 @@ import type { Page } from './reconciliation-pages.js';
 export interface SentOperation {
   /** The acquire that is cancelled or released by it; 0 for other operations. */
   readonly of: number;
+  /** Called as it leaves for the first time: what it says is said from then on. */
+  leaving?(): void;
 }
 
 /** An answer as this end sees it. */
@@ -228,8 +230,9 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   }
 
   /** An operation leaves for the first time: from now on the grant it ends is not held by our account. */
-  private readonly sending = ({ of }: O): void => {
-    if (of === 0) return;
+  private readonly sending = (operation: O): void => {
+    const { of } = operation;
+    if (of === 0) return operation.leaving?.();
     const grant = this.held.delete(of);
     if (grant !== undefined) this.digest.remove(grant.fence);
     else if (this.pending.has(of)) this.cancelled.add(of);

@@ -1,4 +1,5 @@
 import {
+  LATER,
   createKlock,
   type DriverAcquire,
   type DriverBusy,
@@ -48,6 +49,43 @@ function eager(
 }
 
 describe('hand-over (design D13)', () => {
+  it('the release of one holder is told before the grant of the next', async () => {
+    const told: string[] = [];
+    klock.on('lock.granted', ({ fence }) => told.push(`granted ${fence}`));
+    klock.on('lock.released', ({ fence }) => told.push(`released ${fence}`));
+    await eager(3);
+    expect(told).toEqual([1, 2, 3].flatMap((fence) => [`granted ${fence}`, `released ${fence}`]));
+  });
+
+  it('goes on alike in front of a store that tells its answers later', async () => {
+    const later: (() => void)[] = [];
+    store.onAcquire = (request) => {
+      note(request);
+      later.push(() => request.settle?.(store.grant(request)));
+      return LATER;
+    };
+    const holding = eager(4);
+    while (later.length > 0) {
+      later.shift()?.();
+      await settle();
+    }
+    expect((await holding).map(({ fence }) => fence)).toEqual([1n, 2n, 3n, 4n]);
+    expect(asked).toHaveLength(1);
+    expect(driver.size).toBe(0);
+  });
+
+  it('a store that fails later fails one waiter; the next of this process asks', async () => {
+    const requests: DriverAcquire[] = [];
+    store.onAcquire = (request) => (requests.push(request), LATER);
+    const [first, second] = [klock.acquire('k'), klock.acquire('k')];
+    requests[0]?.fail?.(new Error('broken'));
+    await expect(first).rejects.toThrow('broken');
+    expect(requests).toHaveLength(2);
+    requests[1]?.settle?.({ granted: false });
+    await expect(second).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect(driver.size).toBe(0);
+  });
+
   it('passes a released grant to the next waiter of the same key without asking the store, with rising fences', async () => {
     const locks = await eager(5);
     expect(asked).toHaveLength(2);

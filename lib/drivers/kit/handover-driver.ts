@@ -1,5 +1,6 @@
 import {
   AlarmQueue,
+  LATER,
   LinkedList,
   abortedError,
   type Capabilities,
@@ -11,6 +12,7 @@ import {
   type DriverHost,
   type Instant,
   type KeptLease,
+  type Later,
   type LockDriver,
   type LockKey,
   type LockReport,
@@ -21,7 +23,7 @@ import { HandoverHost, type LocalGrants } from './handover-host.js';
 import { LocalWaiter, type Reply } from './local-waiter.js';
 import { PassedGrant, SharedGrant } from './shared-grant.js';
 import { SharedGrants } from './shared-grants.js';
-import { StoreRequest } from './store-request.js';
+import { StoreRequest, type StoreReader } from './store-request.js';
 
 const BUSY: DriverBusy = { granted: false };
 
@@ -32,7 +34,7 @@ const BUSY: DriverBusy = { granted: false };
  *
  * The order is that of the engine's table, so a local L1 and the L2 below it wait for each other as they do in the store.
  */
-export class HandoverDriver implements LockDriver, LocalGrants {
+export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
   private readonly table: LockTable<LocalWaiter>;
   /** Waiters whose turn came inside a call of the table. */
   private turned: LocalWaiter[] = [];
@@ -74,7 +76,7 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     else this.inner.attach(new HandoverHost(host, this));
   }
 
-  acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> {
+  acquire(request: DriverAcquire): Reply | Promise<Reply> | Later {
     if (!this.host.settings.handover || !this.worthwhile()) return this.inner.acquire(request);
     if (request.signal?.aborted === true) throw abortedError(request.key, request.signal.reason);
     const waiter = new LocalWaiter(request);
@@ -98,7 +100,10 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     if (next === undefined) return this.giveBack(shared, options, now);
     this.queued.delete(next);
     this.host.handedOver(grant.key);
-    next.settle(shared.passTo(next));
+    next.stopWaiting();
+    const passed = shared.passTo(next);
+    // The release is told before the grant that follows from it.
+    queueMicrotask(() => next.settle(passed));
     this.runTurns();
     return 'released';
   }
@@ -205,9 +210,10 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     return this.attachedHost as DriverHost;
   }
 
-  private queue(waiter: LocalWaiter): Promise<Reply> {
+  private queue(waiter: LocalWaiter): Promise<Reply> | Later {
     waiter.waitUntilMs = this.host.clock.monoMs() + waiter.request.waitMs;
-    const reply = waiter.reply((gone) => this.aborted(gone));
+    const reply = waiter.later();
+    waiter.watchSignal(this.aborted);
     this.table.enqueue(waiter);
     if (waiter.held) this.runTurns();
     else {
@@ -226,11 +232,11 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     });
   }
 
-  private aborted(waiter: LocalWaiter): void {
+  private readonly aborted = (waiter: LocalWaiter): void => {
     if (!this.withdraw(waiter)) return;
     waiter.abort(waiter.request.signal?.reason);
     this.runTurns();
-  }
+  };
 
   private withdraw(waiter: LocalWaiter): boolean {
     this.queued.delete(waiter);
@@ -251,24 +257,46 @@ export class HandoverDriver implements LockDriver, LocalGrants {
     waiter.stopWaiting();
     const leftMs = Math.max(0, Math.ceil(waiter.waitUntilMs - this.host.clock.monoMs()));
     try {
-      waiter.settle(this.ask(waiter, leftMs));
+      const reply = this.askStore(waiter, leftMs);
+      if (reply === LATER) return;
+      const answer = this.answered(waiter, reply);
+      // A turn comes inside somebody else's release, which is told first.
+      queueMicrotask(() => waiter.settle(answer));
     } catch (error) {
-      waiter.fail(error);
+      this.free(waiter);
+      queueMicrotask(() => waiter.fail(error));
     }
   }
 
-  private ask(waiter: LocalWaiter, waitMs: number): Reply | Promise<Reply> {
-    const failed = (error: unknown): never => {
+  private ask(waiter: LocalWaiter, waitMs: number): Reply | Promise<Reply> | Later {
+    try {
+      const reply = this.askStore(waiter, waitMs);
+      return reply === LATER ? waiter.later() : this.answered(waiter, reply);
+    } catch (error) {
       this.free(waiter);
       throw error;
-    };
-    try {
-      const reply = this.inner.acquire(new StoreRequest(waiter, waitMs, this.table));
-      if (!('then' in reply)) return this.answered(waiter, reply);
-      return reply.then((later) => this.answered(waiter, later), failed);
-    } catch (error) {
-      return failed(error);
     }
+  }
+
+  /** The store's answer, or that it tells the waiter later, however it does that. */
+  private askStore(waiter: LocalWaiter, waitMs: number): Reply | Later {
+    const request = new StoreRequest(waiter, waitMs, this.table, this);
+    const reply = this.inner.acquire(request);
+    if (reply === LATER || !('then' in reply)) return reply;
+    reply.then(
+      (later) => request.settle(later),
+      (error: unknown) => request.fail(error),
+    );
+    return LATER;
+  }
+
+  told(waiter: LocalWaiter, reply: Reply): void {
+    waiter.settle(this.answered(waiter, reply));
+  }
+
+  refused(waiter: LocalWaiter, error: unknown): void {
+    this.free(waiter);
+    waiter.fail(error);
   }
 
   private answered(waiter: LocalWaiter, reply: Reply): Reply {

@@ -1,10 +1,12 @@
 import {
+  LATER,
   onAbort,
   abortedError,
   type Alarm,
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
+  type Later,
   type Linked,
   type LinkedList,
 } from '../../core/index.js';
@@ -20,39 +22,42 @@ export class LocalWaiter extends TableEntry implements Linked<LocalWaiter> {
   /** Monotonic; Infinity waits until aborted. Of one that waits. */
   waitUntilMs = Infinity;
   alarm: Alarm | undefined = undefined;
-  private resolve: (reply: Reply | Promise<Reply>) => void = ignore;
-  private reject: (error: Error) => void = ignore;
+  private resolve: ((reply: Reply) => void) | undefined = undefined;
+  private reject: ((error: unknown) => void) | undefined = undefined;
   private listening: Disposable | undefined = undefined;
 
   constructor(readonly request: DriverAcquire) {
     super(request.key);
   }
 
-  /**
-   * What it is told when its wait is over. Only who must wait costs a promise.
-   * @param onAborted the caller's signal ended a wait that was still local.
-   */
-  reply(onAborted: (waiter: LocalWaiter) => void): Promise<Reply> {
-    const { signal } = this.request;
-    if (signal !== undefined) {
-      this.listening = onAbort(signal, () => {
-        if (this.waiting) onAborted(this);
-      });
-    }
+  /** What its caller gets for now: it is told itself where it can be, else by a promise. */
+  later(): Promise<Reply> | Later {
+    if (this.request.settle !== undefined) return LATER;
     return new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
   }
 
-  settle(reply: Reply | Promise<Reply>): void {
+  /** @param onAborted the caller's signal ended a wait that was still local. */
+  watchSignal(onAborted: (waiter: LocalWaiter) => void): void {
+    const { signal } = this.request;
+    if (signal === undefined) return;
+    this.listening = onAbort(signal, () => {
+      if (this.waiting) onAborted(this);
+    });
+  }
+
+  settle(reply: Reply): void {
     this.stopWaiting();
-    this.resolve(reply);
+    if (this.resolve !== undefined) this.resolve(reply);
+    else this.request.settle?.(reply);
   }
 
   fail(error: unknown): void {
     this.stopWaiting();
-    this.reject(error as Error);
+    if (this.reject !== undefined) this.reject(error);
+    else this.request.fail?.(error);
   }
 
   abort(reason: unknown): void {
@@ -64,8 +69,4 @@ export class LocalWaiter extends TableEntry implements Linked<LocalWaiter> {
     this.alarm?.cancel();
     this.listening?.[Symbol.dispose]();
   }
-}
-
-function ignore(): void {
-  // Nobody waits for it.
 }

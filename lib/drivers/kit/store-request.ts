@@ -1,9 +1,15 @@
 import type { DriverAcquire, LockKey } from '../../core/index.js';
 import type { LockTable } from '../../engine/index.js';
-import type { LocalWaiter } from './local-waiter.js';
+import type { LocalWaiter, Reply } from './local-waiter.js';
 
 /** Fences asked for at most: how often a grant may be passed on before waiters elsewhere get their turn (design D13). */
 const MAX_SPAN = 32;
+
+/** What becomes of the store's answer. */
+export interface StoreReader {
+  told(waiter: LocalWaiter, reply: Reply): void;
+  refused(waiter: LocalWaiter, error: unknown): void;
+}
 
 /** A local request as the store gets it, at the head of its local queue: with what is left of its wait, and a span. */
 export class StoreRequest implements DriverAcquire {
@@ -11,7 +17,16 @@ export class StoreRequest implements DriverAcquire {
     private readonly waiter: LocalWaiter,
     readonly waitMs: number,
     private readonly table: LockTable<LocalWaiter>,
+    private readonly reader: StoreReader,
   ) {}
+
+  settle(reply: Reply): void {
+    this.reader.told(this.waiter, reply);
+  }
+
+  fail(error: unknown): void {
+    this.reader.refused(this.waiter, error);
+  }
 
   /** For those behind it now: siblings that ask in the same turn come before what is asked leaves the process. */
   get span(): number {

@@ -17,6 +17,7 @@ import {
   type DriverHealth,
   type DriverHost,
   type KeptLease,
+  type Later,
   type LockDriver,
   type LockKey,
   type LockOperation,
@@ -104,7 +105,7 @@ class KlockDriver implements LockDriver {
     return await checkHealth(client, host);
   }
 
-  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
+  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later {
     if (request.signal?.aborted === true)
       return Promise.reject(abortedError(request.key, request.signal.reason));
     return this.attached.acquire(request);

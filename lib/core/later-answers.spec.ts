@@ -1,0 +1,80 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createKlock, LATER, type DriverAcquire, type KlockInstance, type LockEvent } from './index.js';
+import { FakeClock } from './fake-clock.js';
+import { ScriptedDriver } from './scripted-driver.js';
+
+/** A driver that tells a request its answer later, instead of promising it. */
+describe('an acquire whose answer is told later', () => {
+  let clock: FakeClock;
+  let store: ScriptedDriver;
+  let klock: KlockInstance;
+  let asked: DriverAcquire[];
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    store = new ScriptedDriver();
+    asked = [];
+    store.onAcquire = (request) => (asked.push(request), LATER);
+    klock = createKlock({ driver: store, clock, ttlMs: 1_000, waitMs: 5_000 });
+  });
+
+  const first = 0;
+  const request = (index: number): DriverAcquire => asked[index] as DriverAcquire;
+
+  it('resolves with the handle of the grant', async () => {
+    const acquiring = klock.acquire('k');
+    request(first).settle?.(store.grant(request(first)));
+    expect(await acquiring).toMatchObject({ fence: 1n, held: true });
+  });
+
+  it('rejects when the answer is that others hold; tryAcquire has no handle then', async () => {
+    const acquiring = klock.acquire('k');
+    request(0).settle?.({ granted: false, holder: 'somebody' });
+    await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', holder: 'somebody' });
+    const trying = klock.tryAcquire('k');
+    request(1).settle?.({ granted: false });
+    expect(await trying).toBeUndefined();
+  });
+
+  it('rejects with what the driver failed with', async () => {
+    const acquiring = klock.acquire('k');
+    const broken = new Error('broken');
+    request(first).fail?.(broken);
+    await expect(acquiring).rejects.toBe(broken);
+  });
+
+  it('[B-015] gives back a grant whose lease was over before it was told', async () => {
+    const acquiring = klock.acquire('k');
+    store.onRenew = () => ({ outcome: 'failed', cause: new Error('no answer') });
+    const grant = store.grant(request(first));
+    await clock.advance(1_001);
+    request(first).settle?.(grant);
+    await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('[D4] is asked again under a new id where the grant of its own has ended', async () => {
+    const acquiring = klock.acquire('k');
+    store.onAcquire = (again) => (asked.push(again), Promise.resolve(store.grant(again)));
+    request(0).settle?.({ granted: false, conflict: true });
+    expect((await acquiring).held).toBe(true);
+    expect(request(1).requestId).not.toBe(request(0).requestId);
+  });
+
+  it('tells listeners of it in the asynchronous context of its caller', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const heard: (string | undefined)[] = [];
+    const hear = (_: LockEvent): unknown => heard.push(context.getStore());
+    klock.on('lock.granted', hear);
+    klock.on('acquire.failed', hear);
+    const [granted, failed] = context.run(
+      'request 7',
+      () => [klock.acquire('a'), klock.acquire('b')] as const,
+    );
+    context.run('the socket', () => {
+      request(0).settle?.(store.grant(request(0)));
+      request(1).fail?.(new Error('broken'));
+    });
+    await Promise.allSettled([granted, failed]);
+    expect(heard).toEqual(['request 7', 'request 7']);
+  });
+});
