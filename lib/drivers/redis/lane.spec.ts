@@ -106,7 +106,7 @@ describe('operations of one turn', () => {
   it.each([
     [16, [16]],
     [17, [16, 1]],
-    [64, [22, 22, 20]],
+    [64, [32, 32]],
     [400, [128, 128, 128, 16]],
   ])(
     '%d at once are shared by calls of which one is carried out while the next is made',

@@ -14,10 +14,10 @@ const MAX_OPERATIONS_PER_CALL = 128;
 /** Below this many a further call costs both sides more than it saves. */
 const MIN_OPERATIONS_PER_CALL = 16;
 /**
- * What is on its way is shared by so many calls: while Redis works on one, the next is made ready here, and the answer to
- * a third is read. All in one call, both sides would work in turn.
+ * What is on its way is shared by so many calls: while Redis works on one, the answer to the other is read here, and what
+ * follows from it is asked. All in one call, both sides would work in turn; in more, both would pay for the further call.
  */
-const CALLS_AT_ONCE = 3;
+const CALLS_AT_ONCE = 2;
 /**
  * Calls under way per lane: few, so that under load what is asked meanwhile gathers into one call; more would only queue
  * in the client library, where nothing can be taken back.
