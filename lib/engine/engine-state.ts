@@ -46,18 +46,27 @@ export class EngineState {
     });
   }
 
-  /** Why nothing may be granted now to anybody, if so. Asked of the time, not of a timer. */
+  /** Whether anything may be granted now. Asked of the time, not of a timer. */
+  get open(): boolean {
+    const { nowMs } = this;
+    return !this.draining && nowMs >= this.holdUntilMs && nowMs < this.onlyUntilMs && !this.fences.dry;
+  }
+
+  /** Why nothing may be granted now to anybody, if so. */
   closedBecause(): Extract<Refusal, { why: 'draining' | 'recovering' | 'no-fence' }> | undefined {
+    if (this.open) return undefined;
     if (this.draining) return { why: 'draining' };
     if (this.nowMs >= this.onlyUntilMs) return { why: 'recovering', untilMs: Infinity };
     if (this.nowMs < this.holdUntilMs) return { why: 'recovering', untilMs: this.holdUntilMs };
-    return this.fences.dry ? { why: 'no-fence' } : undefined;
+    return { why: 'no-fence' };
   }
 
   /** Opens or closes the table as the time and the fences allow; opening grants what could not be granted meanwhile. */
   setTable(): void {
-    if (this.closedBecause() !== undefined) this.table.close();
-    else this.table.reopen();
+    const { open, table } = this;
+    if (open === table.open) return;
+    if (open) table.reopen();
+    else table.close();
   }
 
   tell(effect: Effect): void {

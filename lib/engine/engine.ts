@@ -60,8 +60,8 @@ export class Engine {
   /** The first half of {@link apply}: for hosts to whom it matters that nothing is made that mostly holds no effects. */
   answer<C extends EngineCommand>(command: C, nowMs: number): Answers[C['type']] {
     const { state } = this;
-    assert(!Number.isNaN(nowMs), 'the time is a number');
     if (nowMs > state.nowMs) state.nowMs = nowMs;
+    else assert(nowMs <= state.nowMs, 'the time is a number');
     expireDue(state);
     state.setTable();
     const answer = this.decide(command) as Answers[C['type']];
@@ -80,6 +80,12 @@ export class Engine {
     const { state } = this;
     const next = Math.min(state.sessions.nextMs, state.deadlines.nextMs);
     return state.holdUntilMs > state.nowMs ? Math.min(next, state.holdUntilMs) : next;
+  }
+
+  /** Whether {@link wakeAtMs} is before `ms`: for hosts that ask after every command. */
+  wakesBefore(ms: number): boolean {
+    const { sessions, deadlines, holdUntilMs, nowMs } = this.state;
+    return sessions.nextMs < ms || deadlines.nextMs < ms || (holdUntilMs > nowMs && holdUntilMs < ms);
   }
 
   /** Whether anybody holds the key or something that conflicts with it, as of the last command. */
@@ -163,6 +169,7 @@ export class Engine {
 
   private seeToFences(): void {
     const { fences } = this.state;
+    if (!fences.low) return;
     const upTo = fences.ask();
     if (upTo !== undefined) this.state.tell({ type: 'reserve-fences', upTo });
     // Nothing can ever be granted again: an answer now is better than a wait without end.

@@ -57,6 +57,11 @@ export class FenceSequence {
     return this.isExhausted;
   }
 
+  /** So few are left that more should be asked for; also when there will be none. */
+  get low(): boolean {
+    return this.isLow;
+  }
+
   /** How many fences one grant can cover now: what it asked for, as far as that many are reserved. */
   spanOf(asked: number): number {
     if (asked <= 1) return 1;
