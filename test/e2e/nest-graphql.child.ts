@@ -9,6 +9,8 @@ import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import {
   CurrentLock,
+  FenceModule,
+  Fenced,
   KlockExceptionFilter,
   KlockInterceptor,
   KlockModule,
@@ -20,6 +22,7 @@ import {
   type KlockSlot,
   type LockHandle,
 } from 'klock';
+import { memoryFenceStore } from 'klock/fencing';
 import { serve } from '../support/child-side.mjs';
 
 @Resolver()
@@ -35,6 +38,12 @@ class Orders {
   ): Promise<string> {
     this.bodies++;
     return `${id} ${lock?.held} ${context.klock?.fence === lock?.fence}`;
+  }
+
+  @Query('fenced')
+  @Fenced('seats:{1.id}')
+  fenced(@Args('id') id: string, @Context() context: { klock?: KlockSlot }): string {
+    return `${id} ${context.klock?.accepted?.fence}`;
   }
 
   @Subscription('changes', { resolve: ([text]: string[]) => text })
@@ -59,10 +68,11 @@ class Orders {
 @Module({
   imports: [
     KlockModule.forRoot({ driver: 'memory' }),
+    FenceModule.forRoot({ store: memoryFenceStore() }),
     GraphQLModule.forRoot<MercuriusDriverConfig>({
       driver: MercuriusDriver,
       subscription: true,
-      typeDefs: `type Query { seats(id: String): String }
+      typeDefs: `type Query { seats(id: String): String fenced(id: String): String }
         type Mutation { place(id: String!): String }
         type Subscription { changes(id: String!): String }`,
     }),

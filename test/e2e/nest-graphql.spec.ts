@@ -26,10 +26,10 @@ describe('a GraphQL resolver', () => {
   });
   afterAll(async () => void (await child.kill()));
 
-  const ask = async (query: string): Promise<Answer> => {
+  const ask = async (query: string, headers: Record<string, string> = {}): Promise<Answer> => {
     const response = await fetch(`${url}/graphql`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ query }),
     });
     return (await response.json()) as Answer;
@@ -65,6 +65,15 @@ describe('a GraphQL resolver', () => {
     expect(JSON.stringify(down)).not.toContain('secret');
     expect(await errorOf('mutation { place(id: "mine") }')).toMatchObject({ message: 'no such order' });
     expect(await child.call('isLocked', 'order:mine')).toBe(false);
+  });
+
+  it('that is fenced takes the fence from the header of the request: accepted, stale, none', async () => {
+    const write = (fence: number): Promise<Answer> =>
+      ask('{ fenced(id: "1") }', { 'klock-fence': `${fence}; key="seats:1"; store="s"` });
+    expect((await write(5)).data).toEqual({ fenced: '1 5' });
+    const codeOf = ({ errors }: Answer): unknown => errors?.[0]?.extensions?.code;
+    expect(codeOf(await write(4))).toBe('STALE_FENCE');
+    expect(codeOf(await ask('{ fenced(id: "1") }'))).toBe('INVALID_OPTION');
   });
 
   describe('for a subscription', () => {
