@@ -63,7 +63,8 @@ export class MemoryStore implements LocalStore {
     const effects = this.engine.takeEffects();
     // Mostly none: an iterator over nothing would still be made.
     if (effects.length > 0) for (const effect of effects) this.carryOut(effect);
-    if (this.engine.wakesBefore(this.timerAtMs) || (this.answers.size > 0 && !this.timerKeepsAlive)) this.arm();
+    if (this.engine.wakesBefore(this.timerAtMs) || (this.answers.size > 0 && !this.timerKeepsAlive))
+      this.arm();
     return answer;
   }
 
