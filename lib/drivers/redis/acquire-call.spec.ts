@@ -1,8 +1,10 @@
 import {
   FakeClock,
+  LATER,
   LinkedList,
   SlotMap,
   settle,
+  type DriverBusy,
   type DriverGrant,
   type DriverHost,
   type LeaseTerms,
@@ -32,7 +34,7 @@ interface Rig {
   readonly session: RedisSession;
   readonly leases: LeaseTerms[];
   fraction: number;
-  readonly acquire: (options?: Asked) => ReturnType<AcquireCall['run']>;
+  readonly acquire: (options?: Asked) => Promise<DriverGrant | DriverBusy>;
 }
 
 async function setUp(): Promise<Rig> {
@@ -75,15 +77,20 @@ async function setUp(): Promise<Rig> {
   link.last.answer([PROBE]);
   await settle();
   const acquire: Rig['acquire'] = ({ requestId = 'request', waitMs = 60_000, ttlMs = 10_000, signal } = {}) =>
-    new AcquireCall(session, {
-      requestId,
-      key: ['k'],
-      ttlMs,
-      waitMs,
-      attemptMs: 20_000,
-      renew: true,
-      ...(signal && { signal }),
-    }).run();
+    new Promise((told, fail) => {
+      const reply = new AcquireCall(session, {
+        requestId,
+        key: ['k'],
+        ttlMs,
+        waitMs,
+        attemptMs: 20_000,
+        renew: true,
+        ...(signal && { signal }),
+        settle: told,
+        fail,
+      }).run();
+      if (reply !== LATER) told(reply);
+    });
   return Object.assign(rig, { clock, link, session, leases, acquire });
 }
 

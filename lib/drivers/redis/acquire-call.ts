@@ -1,4 +1,5 @@
 import {
+  LATER,
   LockUnavailableError,
   abortedError,
   formatKey,
@@ -6,6 +7,7 @@ import {
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
+  type Later,
   type Linked,
   type LinkedList,
   type LockError,
@@ -59,8 +61,9 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   private listening: Disposable | undefined = undefined;
   /** Granted, not yet handed out. */
   private grant: RedisGrant | undefined = undefined;
-  private resolve: (outcome: Outcome) => void = ignore;
-  private reject: (error: Error) => void = ignore;
+  /** Of a request that cannot be told itself. */
+  private resolve: ((outcome: Outcome) => void) | undefined = undefined;
+  private reject: ((error: Error) => void) | undefined = undefined;
 
   constructor(
     private readonly session: RedisSession,
@@ -85,17 +88,15 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     return { key: this.request.key, operation: 'acquire' };
   }
 
-  /** Resolves with a definite answer; rejects as `LockDriver.acquire` says. */
-  run(): Promise<Outcome> {
+  /** Tells a definite answer, or fails as `LockDriver.acquire` says: to the request itself where it can be told. */
+  run(): Promise<Outcome> | Later {
     const { signal, key } = this.request;
     if (signal?.aborted === true) return Promise.reject(abortedError(key, signal.reason));
-    return new Promise<Outcome>((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-      this.session.unsettled.add(this);
-      if (signal !== undefined) this.listening = onAbort(signal, (reason) => this.aborted(reason));
-      this.attempt();
-    });
+    const outcome = this.request.settle === undefined ? this.promise() : LATER;
+    this.session.unsettled.add(this);
+    if (signal !== undefined) this.listening = onAbort(signal, (reason) => this.aborted(reason));
+    this.attempt();
+    return outcome;
   }
 
   /** A message: asks now, or right after the question that is under way. */
@@ -146,6 +147,13 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     return ttlMs - this.session.host.settings.marginMs(ttlMs);
   }
 
+  private promise(): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
   private get nowMs(): number {
     return this.session.host.clock.monoMs();
   }
@@ -154,7 +162,8 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   private settle(outcome: Outcome): void {
     if (this.over) return;
     this.leave();
-    this.resolve(outcome);
+    if (this.resolve === undefined) this.request.settle?.(outcome);
+    else this.resolve(outcome);
   }
 
   /** Ends without a lock, and takes back what Redis may know of it. */
@@ -162,7 +171,8 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     if (this.over) return;
     this.leave();
     this.takeBack();
-    this.reject(error);
+    if (this.reject === undefined) this.request.fail?.(error);
+    else this.reject(error);
   }
 
   private leave(): void {
@@ -343,10 +353,6 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     const taken = { key, tree, l2, requestId, token, ttlMs, sendings };
     this.session.background.run(() => new ReleaseCall(this.session, taken, 'acquire').run());
   }
-}
-
-function ignore(): void {
-  // Nobody asks yet.
 }
 
 function messageOf(cause: unknown): string {

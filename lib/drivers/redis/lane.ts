@@ -87,11 +87,11 @@ export class Lane {
     private readonly host: LaneHost,
   ) {}
 
-  /** Settles the operation once, later than this returns, unless no more can wait. */
+  /** Settles the operation once, later than this returns. */
   send(operation: Operation<unknown>, deadlineMs: number): void {
     if (this.waiting.length >= MAX_WAITING) {
       const cause = new Error(`${MAX_WAITING} operations already wait to be sent to Redis`);
-      operation.settled({ type: 'unsent', cause });
+      process.nextTick(() => operation.settled({ type: 'unsent', cause }));
       return;
     }
     this.waiting.push(new Job(operation, deadlineMs));

@@ -14,6 +14,7 @@ import {
   type DriverHealth,
   type DriverHost,
   type KeptLease,
+  type Later,
   type LockDriver,
   type LockKey,
   type LockReport,
@@ -153,7 +154,7 @@ export class RedisDriver implements LockDriver {
     return { state: 'unreachable', detail: cause instanceof Error ? cause.message : String(cause) };
   }
 
-  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> {
+  acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later {
     return new AcquireCall(this.session, request).run();
   }
 
