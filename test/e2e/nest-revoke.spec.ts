@@ -84,4 +84,22 @@ describe('an operator and two replicas whose handlers hold through @Locked, with
     expect(again).toMatchObject({ code: 3, output: expect.stringContaining('Nothing was held') as string });
     expect(second.events.filter(({ event }) => event === 'told')).toEqual([]);
   }, 60_000);
+
+  it('[B-081] a holder that is stopped cannot hear it: the next one holds all the same, and the stopped one is told when it runs again', async () => {
+    // The replica that was next above holds now.
+    const [next, stopped] = replicas as [Child, Child];
+    const { fence } = (await stopped.event('holds')).data as { readonly fence: string };
+    stopped.pause();
+    await next.call('run', 3);
+    expect(await klock('revoke', url, 'billing', 'run 7', '--fence', fence)).toMatchObject({ code: 0 });
+    const isThird = (data: unknown): boolean => (data as { readonly turn: number }).turn === 3;
+    const held = (await next.event('holds', isThird)).data as { readonly fence: string };
+    // Both believe it now, and the fence tells them apart.
+    expect(stopped.events.filter(({ event }) => event === 'told')).toEqual([]);
+    expect(BigInt(held.fence)).toBeGreaterThan(BigInt(fence));
+    stopped.resume();
+    expect((await stopped.event('told')).data).toMatchObject({ turn: 2, why: 'revoked', held: false });
+    expect(await klock('revoke', url, 'billing', 'run 7')).toMatchObject({ code: 0 });
+    expect((await next.event('told', isThird)).data).toMatchObject({ why: 'revoked' });
+  }, 60_000);
 });
