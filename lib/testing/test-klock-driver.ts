@@ -69,7 +69,7 @@ export class TestKlockDriver implements LockDriver {
 
   acquire(request: DriverAcquire): Reply | Promise<Reply> {
     const dropped = this.takeDrop('acquire');
-    const reply = this.inner.acquire(request);
+    const reply = this.inner.acquire(answeredByPromise(request)) as Reply | Promise<Reply>;
     if ('then' in reply) return reply.then((late) => this.answer(request, late, dropped));
     return this.answer(request, reply, dropped);
   }
@@ -160,4 +160,9 @@ export class TestKlockDriver implements LockDriver {
 
 function failed(leases: readonly KeptLease[], why: string): readonly RenewReply[] {
   return leases.map(() => ({ outcome: 'failed', cause: new Error(why) }));
+}
+
+/** The same request of a caller that takes no late answer itself: all answers pass here. */
+function answeredByPromise(request: DriverAcquire): DriverAcquire {
+  return Object.create(request, { settle: { value: undefined } }) as DriverAcquire;
 }

@@ -8,6 +8,7 @@ import type {
   DriverHost,
   Instant,
   KeptLease,
+  Later,
   LockDriver,
   LockKey,
   LockReport,
@@ -65,6 +66,8 @@ export class MemoryDriver implements LockDriver {
   private tokens: TokenBook | undefined;
   /** Whether a reading of the instance's clock is one of the store's. */
   private oneClock = false;
+  /** While a grant is given back: both clocks as read in this turn, in which the next waiter is granted. */
+  private releasedAt: Instant | undefined = undefined;
 
   constructor(
     private readonly local: LocalStore,
@@ -101,7 +104,7 @@ export class MemoryDriver implements LockDriver {
     return Promise.resolve({ state: this.local.condition });
   }
 
-  acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> {
+  acquire(request: DriverAcquire): DriverGrant | DriverBusy | Promise<DriverGrant | DriverBusy> | Later {
     if (request.signal?.aborted === true) throw abortedError(request.key, request.signal.reason);
     const now = request.askedAt ?? this.attached.clock.now();
     const session = this.session(rungFor(this.ladder, request.ttlMs), request.key, now);
@@ -131,13 +134,19 @@ export class MemoryDriver implements LockDriver {
 
   release(grant: DriverGrant, options?: { readonly keepMs?: number }, now?: Instant): DefiniteRelease {
     const local = grant as LocalGrant;
-    const nowMs = this.storeMs(now ?? this.attached.clock.now());
-    const answer = this.local.apply(
-      { type: 'release-grant', grant: local.grant, keepMs: options?.keepMs },
-      nowMs,
-    );
-    this.over(local, nowMs);
-    return answer.type === 'released' ? 'released' : 'lost';
+    const readAt = now ?? this.attached.clock.now();
+    const nowMs = this.storeMs(readAt);
+    this.releasedAt = readAt;
+    try {
+      const answer = this.local.apply(
+        { type: 'release-grant', grant: local.grant, keepMs: options?.keepMs },
+        nowMs,
+      );
+      this.over(local, nowMs);
+      return answer.type === 'released' ? 'released' : 'lost';
+    } finally {
+      this.releasedAt = undefined;
+    }
   }
 
   renew(leases: readonly KeptLease[]): Promise<readonly RenewReply[]> {
@@ -292,26 +301,25 @@ export class MemoryDriver implements LockDriver {
     session: LocalSession,
     callId: CallId,
     request: DriverAcquire,
-  ): Promise<DriverGrant | DriverBusy> {
-    const { key, signal } = request;
-    return new Promise((resolve, reject) => {
-      const wait = new LocalWait(session, callId, key, resolve, reject);
-      this.waits.add(wait);
-      if (signal !== undefined) wait.listening = onAbort(signal, (reason) => this.abort(wait, reason));
-      this.local.onAnswer(callId, (answer) => this.settle(wait, answer));
-    });
+  ): Promise<DriverGrant | DriverBusy> | Later {
+    const { signal } = request;
+    const wait = new LocalWait(session, callId, request);
+    this.waits.add(wait);
+    if (signal !== undefined) wait.listening = onAbort(signal, (reason) => this.abort(wait, reason));
+    this.local.onAnswer(callId, (answer) => this.settle(wait, answer));
+    return wait.later;
   }
 
   private settle(wait: LocalWait, answer: LateAnswer): void {
     this.waits.delete(wait);
     wait.listening?.[Symbol.dispose]();
-    // Read again by the caller, whose turn may come much later.
-    if (answer.type === 'granted') return wait.resolve(this.granted(wait.session, answer.grant, undefined));
+    if (answer.type === 'granted')
+      return wait.settle(this.granted(wait.session, answer.grant, this.releasedAt));
     wait.session.gaveUp();
     try {
-      wait.resolve(this.refused(wait.key, answer.refusal));
+      wait.settle(this.refused(wait.request.key, answer.refusal));
     } catch (error) {
-      wait.reject(error);
+      wait.fail(error);
     }
   }
 
@@ -321,7 +329,7 @@ export class MemoryDriver implements LockDriver {
     this.local.offAnswer(wait.callId);
     this.local.apply({ type: 'cancel-call', callId: wait.callId });
     wait.session.gaveUp();
-    wait.reject(abortedError(wait.key, reason));
+    wait.fail(abortedError(wait.request.key, reason));
   }
 
   private renewOne(lease: KeptLease): RenewReply {
