@@ -109,6 +109,22 @@ describe('KlockTestingModule', () => {
     expect(made).toBe(0);
   });
 
+  it('[B-061] binds what a factory made when the application is initialised, and says so before', async () => {
+    const made = {
+      provide: Invoices,
+      useFactory: (klock: Klock) => new Invoices(klock),
+      inject: [getKlockToken()],
+    };
+    const module = await Test.createTestingModule({
+      imports: [KlockTestingModule.forRoot()],
+      providers: [made],
+    }).compile();
+    app = module;
+    await expect(module.get(Invoices).close('1', () => undefined)).rejects.toThrow(/from app\.init\(\) on/);
+    await module.init();
+    expect(await module.get(Invoices).close('1', () => undefined)).toBe('closed');
+  });
+
   it('closes with the application, although a body never ends', async () => {
     const locks = new TestKlock();
     const own = await Test.createTestingModule({

@@ -137,7 +137,7 @@ export class LockedCall {
     const owner = className(this.method.target.prototype);
     const what =
       typeof this.self === 'object' && this.self !== null
-        ? `this ${owner} belongs to no Nest application that imports KlockModule. Import KlockModule.forRoot(...) in the root module, and let Nest make the object or hand it to Nest as a provider`
+        ? `this ${owner} belongs to no Nest application that imports KlockModule. Import KlockModule.forRoot(...) in the root module, and let Nest make the object or hand it to Nest as a provider; what a factory made, or is a useValue, has its locks from app.init() on`
         : `it was called without its ${owner}: keep the object, as in () => service.method()`;
     return new NotInitializedError(`${this.label} was not run, since it is locked and ${what}`);
   }
