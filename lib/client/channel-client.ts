@@ -4,6 +4,7 @@ import {
   BackendStateError,
   ClosedError,
   InvalidOptionError,
+  LATER,
   leaseLadder,
   rungFor,
   type DefiniteRelease,
@@ -130,12 +131,18 @@ export class ChannelClient implements StoreClient {
   }
 
   /** Once per grant: whoever asks again gets the same answer. */
-  release(grant: DriverGrant, keepMs = 0): Promise<DefiniteRelease> {
+  release(
+    grant: DriverGrant,
+    keepMs = 0,
+    tell?: (outcome: DefiniteRelease) => void,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later {
     if (!(grant instanceof ChannelGrant)) return this.sixCalls.release(grant);
-    if (grant.released !== undefined) return grant.released;
-    if (!grant.channel.session.grants.has(grant)) return Promise.resolve('lost');
-    grant.released = new ChannelRelease(grant, keepMs).outcome;
-    return grant.released;
+    if (grant.release === undefined && !grant.channel.session.grants.has(grant)) return 'lost';
+    const release = (grant.release ??= new ChannelRelease(grant, keepMs));
+    if (release.outcome !== undefined) return release.outcome;
+    if (tell === undefined) return new Promise((resolve) => release.whenAnswered(resolve));
+    release.whenAnswered(tell);
+    return LATER;
   }
 
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {

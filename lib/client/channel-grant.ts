@@ -1,4 +1,5 @@
-import type { DefiniteRelease, KeptLease, LockKey } from '../core/index.js';
+import type { KeptLease, LockKey } from '../core/index.js';
+import type { ChannelRelease } from './channel-release.js';
 import type { ChannelSession } from './channel-session.js';
 import type { SessionGrant } from './session-grants.js';
 
@@ -6,8 +7,8 @@ import type { SessionGrant } from './session-grants.js';
 export class ChannelGrant implements SessionGrant {
   readonly granted = true;
   place = -1;
-  /** The answer of its release, shared by everybody who asks for one. */
-  released: Promise<DefiniteRelease> | undefined;
+  /** Its release, shared by everybody who asks for one. */
+  release: ChannelRelease | undefined;
 
   constructor(
     /** The session it rests on. */

@@ -13,8 +13,9 @@ export class ChannelRelease implements BoundedAsker {
   readonly endMs = Infinity;
   readonly of: number;
   private readonly channel: ChannelSession;
-  readonly outcome: Promise<DefiniteRelease>;
-  private settle!: (outcome: DefiniteRelease) => void;
+  /** Undefined while it is not answered. */
+  outcome: DefiniteRelease | undefined = undefined;
+  private tell: ((outcome: DefiniteRelease) => void) | undefined = undefined;
 
   constructor(
     grant: ChannelGrant,
@@ -22,11 +23,16 @@ export class ChannelRelease implements BoundedAsker {
   ) {
     const { channel, number } = grant;
     this.of = number;
-    this.outcome = new Promise((resolve) => (this.settle = resolve));
     this.channel = channel;
     channel.session.begin();
     channel.drop(grant);
     channel.ask(releaseOperation(number, keepMs), this);
+  }
+
+  /** Calls `tell` with the outcome, which has not come yet. */
+  whenAnswered(tell: (outcome: DefiniteRelease) => void): void {
+    const before = this.tell;
+    this.tell = before === undefined ? tell : (outcome) => (before(outcome), tell(outcome));
   }
 
   answered({ outcome }: ChannelAnswer): void {
@@ -41,6 +47,11 @@ export class ChannelRelease implements BoundedAsker {
 
   askAgain(): void {
     this.channel.ask(releaseOperation(this.of, this.keepMs), this);
+  }
+
+  private settle(outcome: DefiniteRelease): void {
+    this.outcome = outcome;
+    this.tell?.(outcome);
   }
 
   overdue(): void {

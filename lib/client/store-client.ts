@@ -17,7 +17,11 @@ export interface StoreClient {
   /** Why the server refused the last acquire for now; undefined once it granted. */
   readonly lastWord: string | undefined;
   acquire(request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later;
-  release(grant: DriverGrant, keepMs?: number): Promise<DefiniteRelease>;
+  release(
+    grant: DriverGrant,
+    keepMs?: number,
+    tell?: (outcome: DefiniteRelease) => void,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later;
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;
   abandon(lease: KeptLease, code: string): void;
   grantOf(token: string): DriverGrant | undefined;

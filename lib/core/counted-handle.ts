@@ -2,6 +2,7 @@ import type { Clock, Instant } from './clock.js';
 import { LockLostError, LockNotHeldError } from './errors.js';
 import { FENCE_PROOF, type FenceProof } from './fence-proof.js';
 import type { Hold, HoldView } from './hold.js';
+import { LATER } from './lock-driver.js';
 import type { LockEnd, LockHandle, ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
 import { DEFAULT_HOLD_UNTIL_MS, checkDuration, optionError, refuseUnknown } from './options.js';
@@ -176,7 +177,7 @@ export class CountedHandle implements LockHandle, HoldView {
         this.toldEnd();
         resolve(outcome);
       };
-      if (typeof given === 'string') tell(given);
+      if (given !== LATER) tell(given);
       else this.host.await(this.hold, now, timeoutMs, tell);
     }));
   }

@@ -2,7 +2,7 @@ import type { Alarm } from './alarm-queue.js';
 import { msUntil, shift, type Clock, type Instant } from './clock.js';
 import { LockLostError } from './errors.js';
 import type { Cohort, LeaseTenant, Loss } from './lease.js';
-import type { DefiniteRelease, DriverGrant } from './lock-driver.js';
+import { LATER, type DefiniteRelease, type DriverGrant, type Later } from './lock-driver.js';
 import { formatKey } from './lock-key.js';
 import { LOSS_CODES } from './loss-codes.js';
 import { allOf, excluding, including, type Few } from './few.js';
@@ -18,7 +18,7 @@ const LONG_HOLD_TTLS = 10;
 export interface HoldHost {
   readonly clock: Clock;
   /** Gives the grant back to the store; definite; a late outcome is told the hold too. Never rejects. */
-  giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Promise<DefiniteRelease>;
+  giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Later;
   settle(hold: Hold, ttlMs: number): Cohort;
   /** Ends what is past its deadline: the lease with everything on it, or this ttl's part of it. */
   expire(cohort: Cohort): void;
@@ -60,7 +60,8 @@ export class Hold implements LeaseTenant {
   private maxEnd: Instant | undefined;
   private alarm: Alarm | undefined;
   private controller: AbortController | undefined;
-  private giving: DefiniteRelease | Promise<DefiniteRelease> | undefined;
+  /** How its release went; LATER while the store has not answered. */
+  private giving: DefiniteRelease | Later | undefined;
   private awaiting: Few<(outcome: DefiniteRelease) => void> = undefined;
 
   constructor(
@@ -142,7 +143,7 @@ export class Hold implements LeaseTenant {
    * One view lets go; the last one gives the grant back. Undefined: others still hold. A loss that is due now happens first,
    * and then nobody has released anything.
    */
-  part(view: HoldView, now: Instant): DefiniteRelease | Promise<DefiniteRelease> | undefined {
+  part(view: HoldView, now: Instant): DefiniteRelease | Later | undefined {
     const held = this.heldAt(now);
     if (this.loss !== undefined) return 'lost';
     this.views = excluding(this.views, view);
@@ -151,17 +152,18 @@ export class Hold implements LeaseTenant {
   }
 
   /** Gives the grant back whoever still shares it. Once; later calls get the same answer. */
-  giveBack(now: Instant = this.host.clock.now()): DefiniteRelease | Promise<DefiniteRelease> {
+  giveBack(now: Instant = this.host.clock.now()): DefiniteRelease | Later {
     if (this.giving !== undefined) return this.giving;
     return this.heldAt(now) ? this.handBack(now) : 'lost';
   }
 
-  private handBack(now: Instant): DefiniteRelease | Promise<DefiniteRelease> {
+  private handBack(now: Instant): DefiniteRelease | Later {
     this.state = 'releasing';
     this.quit();
-    this.giving = this.host.giveBack(this, this.keepMs(), now);
-    if (typeof this.giving === 'string') this.givenBack(this.giving);
-    return this.giving;
+    const giving = this.host.giveBack(this, this.keepMs(), now);
+    this.giving = giving;
+    if (giving !== LATER) this.givenBack(giving);
+    return giving;
   }
 
   /** The store has answered the release. */

@@ -9,16 +9,18 @@ import type { Hold, HoldHost } from './hold.js';
 import type { HandleHost } from './counted-handle.js';
 import type { Cohort, Lease, Loss } from './lease.js';
 import { LeaseKeeper, type LeaseHost } from './lease-keeper.js';
-import type {
-  DefiniteRelease,
-  DriverGrant,
-  DriverHost,
-  DriverSettings,
-  KeptLease,
-  LeaseTerms,
-  LockDriver,
-  RenewReply,
-  ServerChange,
+import {
+  LATER,
+  type DefiniteRelease,
+  type DriverGrant,
+  type DriverHost,
+  type DriverSettings,
+  type KeptLease,
+  type Later,
+  type LeaseTerms,
+  type LockDriver,
+  type RenewReply,
+  type ServerChange,
 } from './lock-driver.js';
 import type { ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
@@ -101,7 +103,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     return this.keeper.at(monoMs, run);
   }
 
-  giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Promise<DefiniteRelease> {
+  giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Later {
     hold.owner?.drop(hold);
     if (hold.state === 'releasing') this.figures?.releasing(hold);
     return this.release(hold.grant, keepMs, now, hold);
@@ -136,34 +138,32 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
   }
 
   /** Gives a grant back; `hold` is told an outcome that comes later. Never throws or rejects. */
-  release(
-    grant: DriverGrant,
-    keepMs?: number,
-    now?: Instant,
-    hold?: Hold,
-  ): DefiniteRelease | Promise<DefiniteRelease> {
-    const answer = this.askRelease(grant, keepMs, now);
-    return typeof answer === 'string' ? answer : this.releasedLater(answer, hold);
-  }
-
-  private releasedLater(answer: Promise<DefiniteRelease>, hold: Hold | undefined): Promise<DefiniteRelease> {
-    this.unanswered++;
-    const settled = (outcome: DefiniteRelease): DefiniteRelease => {
+  release(grant: DriverGrant, keepMs?: number, now?: Instant, hold?: Hold): DefiniteRelease | Later {
+    const settled = (outcome: DefiniteRelease): void => {
       hold?.givenBack(outcome);
       this.unanswered--;
       if (this.unanswered === 0) this.allAnswered?.();
-      return outcome;
     };
-    return answer.then(settled, (cause: unknown) => settled(this.brokenRelease(cause)));
+    const answer = this.askRelease(grant, keepMs, now, this.releaseListened ? undefined : settled);
+    if (typeof answer === 'string') return answer;
+    this.unanswered++;
+    if (answer !== LATER) answer.then(settled, (cause: unknown) => settled(this.brokenRelease(cause)));
+    return LATER;
+  }
+
+  /** Listeners are called in the asynchronous context of who released, which a promise brings along. */
+  private get releaseListened(): boolean {
+    return this.figures !== undefined || this.events.has('lock.released');
   }
 
   private askRelease(
     grant: DriverGrant,
     keepMs: number | undefined,
     now: Instant | undefined,
-  ): DefiniteRelease | Promise<DefiniteRelease> {
+    tell: ((outcome: DefiniteRelease) => void) | undefined,
+  ): ReturnType<LockDriver['release']> {
     try {
-      return this.driver.release(grant, keepMs === undefined ? undefined : { keepMs }, now);
+      return this.driver.release(grant, keepMs === undefined ? undefined : { keepMs }, now, tell);
     } catch (cause) {
       return this.brokenRelease(cause);
     }

@@ -78,3 +78,60 @@ describe('an acquire whose answer is told later', () => {
     expect(heard).toEqual(['request 7', 'request 7']);
   });
 });
+
+/** A driver that tells the outcome of a release later. */
+describe('a release whose outcome is told later', () => {
+  let clock: FakeClock;
+  let store: ScriptedDriver;
+  let klock: KlockInstance;
+  let tell: ((outcome: 'released' | 'lost') => void) | undefined;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    store = new ScriptedDriver();
+    store.onRelease = (_, given) => ((tell = given), LATER);
+    klock = createKlock({ driver: store, clock, ttlMs: 1_000 });
+  });
+
+  it('resolves with it, and a repeat of the release asks nobody again', async () => {
+    const lock = await klock.acquire('k');
+    const releasing = [lock.release(), lock.release()];
+    tell?.('released');
+    expect(await Promise.all(releasing)).toEqual(['released', 'already-released']);
+    expect(store.released).toEqual(['token-1']);
+  });
+
+  it('resolves as unknown when nothing is told in time', async () => {
+    const lock = await klock.acquire('k');
+    const releasing = lock.release({ timeoutMs: 50 });
+    await clock.advance(50);
+    expect(await releasing).toBe('unknown');
+    tell?.('lost');
+    expect(await lock.release()).toBe('unknown');
+  });
+
+  it('is waited for by an owner that gives everything back', async () => {
+    const owner = klock.owner();
+    await klock.acquire('k', { owner });
+    let back = false;
+    const giving = owner[Symbol.asyncDispose]().then(() => (back = true));
+    await Promise.resolve();
+    expect(back).toBe(false);
+    tell?.('released');
+    await giving;
+    expect(back).toBe(true);
+  });
+
+  it('is asked to be promised where somebody listens, in the asynchronous context of who released', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const heard: (string | undefined)[] = [];
+    klock.on('lock.released', () => heard.push(context.getStore()));
+    const lock = await klock.acquire('k');
+    let answer: (outcome: 'released') => void = () => undefined;
+    store.onRelease = (_, given) => ((tell = given), new Promise((resolve) => (answer = resolve)));
+    const releasing = context.run('request 7', () => lock.release());
+    context.run('the socket', () => answer('released'));
+    await releasing;
+    expect([tell, heard]).toEqual([undefined, ['request 7']]);
+  });
+});

@@ -109,7 +109,7 @@ export interface DriverAcquire {
   fail?(error: unknown): void;
 }
 
-/** What `acquire` answers that tells the request itself later; only for requests with `settle` and `fail`. */
+/** What a driver answers that tells whoever asked itself; only where it was given the means. */
 export const LATER = Symbol('later');
 export type Later = typeof LATER;
 
@@ -225,7 +225,9 @@ export interface LockDriver {
     options?: { readonly keepMs?: number },
     /** Both clocks as read in the turn of the call. */
     now?: Instant,
-  ): DefiniteRelease | Promise<DefiniteRelease>;
+    /** Takes the outcome of a driver that answers {@link LATER}: once, after `release` has returned. */
+    tell?: (outcome: DefiniteRelease) => void,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later;
   /** Renews leases, all with one deadline of `timeoutMs`; one answer for each, in order. Never rejects. */
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;
   /** Only with capability `extend: 'ttl'`. */

@@ -1,4 +1,5 @@
 import type { Hold } from './hold.js';
+import { LATER } from './lock-driver.js';
 import { keyCovers, keysConflict, type LockKey } from './lock-key.js';
 import type { LockOwner } from './lock-handle.js';
 
@@ -35,6 +36,15 @@ export class Owner implements LockOwner {
 
   /** Releases whatever is still held. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.holds].map(async (hold) => await hold.giveBack()));
+    await Promise.all([...this.holds].map((hold) => givenBack(hold)));
   }
+}
+
+/** Until the store has answered. */
+function givenBack(hold: Hold): Promise<unknown> {
+  return new Promise((resolve) => {
+    const outcome = hold.giveBack();
+    if (outcome === LATER) hold.whenGivenBack(resolve);
+    else resolve(outcome);
+  });
 }

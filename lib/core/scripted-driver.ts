@@ -13,6 +13,8 @@ import type {
 import type { LockReport } from './lock-report.js';
 import type { LockKey } from './lock-key.js';
 
+type Tell = (outcome: DefiniteRelease) => void;
+
 /**
  * A driver whose answers the test writes: one session lease, grants on demand, renewals and releases as told.
  * It stands in for a store only where a fault cannot be produced with a real one.
@@ -35,7 +37,7 @@ export class ScriptedDriver implements LockDriver {
     outcome: 'renewed',
     grantedMs: lease.ms,
   });
-  onRelease: (grant: DriverGrant) => DefiniteRelease | Promise<DefiniteRelease> = () => 'released';
+  onRelease: (grant: DriverGrant, tell?: Tell) => ReturnType<LockDriver['release']> = () => 'released';
   onClose: () => boolean | Promise<boolean> = () => true;
   private fences = 0n;
 
@@ -100,9 +102,14 @@ export class ScriptedDriver implements LockDriver {
     return this.onAcquire(request);
   }
 
-  release(grant: DriverGrant): DefiniteRelease | Promise<DefiniteRelease> {
+  release(
+    grant: DriverGrant,
+    _options?: object,
+    _now?: Instant,
+    tell?: Tell,
+  ): ReturnType<LockDriver['release']> {
     this.released.push(grant.token);
-    return this.onRelease(grant);
+    return this.onRelease(grant, tell);
   }
 
   async renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {

@@ -90,14 +90,15 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
     now = this.host.clock.now(),
-  ): DefiniteRelease | Promise<DefiniteRelease> {
-    if (!(grant instanceof PassedGrant)) return this.inner.release(grant, options, now);
+    tell?: (outcome: DefiniteRelease) => void,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later {
+    if (!(grant instanceof PassedGrant)) return this.inner.release(grant, options, now, tell);
     const { shared } = grant;
     if (shared.current !== grant) return 'lost';
     const kept = (options?.keepMs ?? 0) > 0;
     this.table.release(shared.holder);
     const next = kept ? undefined : this.takeNext(shared, now);
-    if (next === undefined) return this.giveBack(shared, options, now);
+    if (next === undefined) return this.giveBack(shared, options, now, tell);
     this.queued.delete(next);
     this.host.handedOver(grant.key);
     next.stopWaiting();
@@ -316,9 +317,10 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     shared: SharedGrant,
     options: { readonly keepMs?: number } | undefined,
     now: Instant,
-  ): DefiniteRelease | Promise<DefiniteRelease> {
+    tell: ((outcome: DefiniteRelease) => void) | undefined,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later {
     this.shared.delete(shared);
-    const outcome = this.inner.release(shared.base, options, now);
+    const outcome = this.inner.release(shared.base, options, now, tell);
     this.runTurns();
     return outcome;
   }

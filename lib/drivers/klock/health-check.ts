@@ -37,7 +37,7 @@ async function grants(client: ChannelClient, { random, clock, settings }: Driver
       signal: late.signal,
     });
     // Answered or not: what is not given back now is given back by the client's own means.
-    if (answer !== LATER && answer.granted) void client.release(answer).catch(() => undefined);
+    if (answer !== LATER && answer.granted) void client.release(answer);
     return { state: 'ok' };
   } catch (error) {
     return refused(error);

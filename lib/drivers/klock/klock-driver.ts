@@ -16,6 +16,7 @@ import {
   type DriverGrant,
   type DriverHealth,
   type DriverHost,
+  type Instant,
   type KeptLease,
   type Later,
   type LockDriver,
@@ -111,8 +112,13 @@ class KlockDriver implements LockDriver {
     return this.attached.acquire(request);
   }
 
-  release(grant: DriverGrant, options?: { readonly keepMs?: number }): Promise<DefiniteRelease> {
-    return this.attached.release(grant, options?.keepMs);
+  release(
+    grant: DriverGrant,
+    options?: { readonly keepMs?: number },
+    _now?: Instant,
+    tell?: (outcome: DefiniteRelease) => void,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later {
+    return this.attached.release(grant, options?.keepMs, tell);
   }
 
   /** Whether grants may be passed on inside the process: they have spans on a channel only. */
