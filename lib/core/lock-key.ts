@@ -22,15 +22,13 @@ export function parseKey(input: KeyInput): LockKey {
   return input.length === 1 ? [checkSegment(l1, 'l1')] : [checkSegment(l1, 'l1'), checkSegment(l2, 'l2')];
 }
 
-const LONE_SURROGATE = /\p{Cs}/u;
-
 function checkSegment(segment: unknown, name: 'l1' | 'l2'): string {
   if (typeof segment !== 'string') throw bad(name, segment, 'must be a string');
   if (segment.length === 0) throw bad(name, segment, 'must not be empty');
   if (isTooLong(segment)) {
     throw bad(name, segment, `must not exceed ${MAX_KEY_SEGMENT_BYTES} UTF-8 bytes`);
   }
-  if (LONE_SURROGATE.test(segment))
+  if (!segment.isWellFormed())
     throw bad(name, segment, 'must be well-formed Unicode (it holds half of a surrogate pair)');
   return segment;
 }

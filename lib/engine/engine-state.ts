@@ -1,4 +1,4 @@
-import { SlotMap, allOf, assert } from '../core/index.js';
+import { SlotMap, assert } from '../core/index.js';
 import type { AcquireAnswer, CallId, Effect, EngineOptions, Grant, Refusal } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
@@ -6,6 +6,8 @@ import { FenceSequence } from './fence-sequence.js';
 import { LockTable } from './lock-table.js';
 import type { GrantedAnswer, Request } from './request.js';
 import { SessionBook } from './session-book.js';
+
+type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
 
 /** What most commands lead to. One for all of them: it is returned millions of times and written never. */
 export const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
@@ -169,13 +171,16 @@ export class EngineState {
     this.deadlines.set(request, this.nowMs + keepMs);
   }
 
-  private answerCalls(request: Request, answer: Exclude<AcquireAnswer, { type: 'queued' }>): void {
+  private answerCalls(request: Request, answer: LateAnswer): void {
     const { calls } = request;
     if (calls === undefined) return;
     request.calls = undefined;
-    for (const callId of allOf(calls)) {
-      this.calls.delete(callId);
-      this.tell({ type: 'call-answered', callId, answer });
-    }
+    if (typeof calls === 'number') this.answerCall(calls, answer);
+    else for (const callId of calls) this.answerCall(callId, answer);
+  }
+
+  private answerCall(callId: CallId, answer: LateAnswer): void {
+    this.calls.delete(callId);
+    this.tell({ type: 'call-answered', callId, answer });
   }
 }
