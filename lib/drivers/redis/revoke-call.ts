@@ -48,13 +48,14 @@ export async function revokeKey(
 }
 
 /** Whether this ended it. */
-async function revokeOne(session: RedisSession, { key }: HolderReport, fence: bigint): Promise<boolean> {
+async function revokeOne(session: RedisSession, holder: HolderReport, fence: bigint): Promise<boolean> {
+  const { key } = holder;
   const facts: LockErrorFacts = { key, operation: 'revoke' };
   const tree = treeName(session.options.prefix, key[0]);
   const question = revokeQuestion(tree, key[1] ?? '', fence, facts);
   const { value, repeated } = await askUntilAnswered(session, question, key, 'revoke');
-  // An earlier asking, whose answer was lost, may have ended it.
-  return value === 'revoked' || (repeated && value === 'absent');
+  // It stood there when this began: an earlier asking, whose answer was lost, has ended it, and the next may hold already.
+  return value === 'revoked' || (repeated && fence === holder.fence);
 }
 
 /** One of this client: its handle says so at once. */
