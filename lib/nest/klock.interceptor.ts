@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Observable } from 'rxjs';
+import type { LockError } from '../core/index.js';
 import { connectionAmong } from './client-connection.js';
+import { statusOfError, type ErrorStatus } from './error-status.js';
 import { FENCE_HEADER, fenceHeader } from './fence-header.js';
 import { setHeader, type HttpResponse } from './http-response.js';
 import { openSlot, runWithSlot } from './lock-slot.js';
@@ -27,6 +29,11 @@ export class KlockInterceptor implements NestInterceptor {
     const answer = new Observable((subscriber) =>
       runWithSlot(slot, () => next.handle().subscribe(subscriber)),
     );
-    return withPublicErrors(context, answer);
+    return withPublicErrors(context, answer, (error) => this.statusOf(error));
+  }
+
+  /** What is said of an error in a stream that has begun; override it with that of `KlockExceptionFilter`. */
+  protected statusOf(error: LockError): ErrorStatus {
+    return statusOfError(error);
   }
 }

@@ -1,7 +1,7 @@
 import { Logger, type ExecutionContext } from '@nestjs/common';
 import { catchError, map, throwError, type Observable } from 'rxjs';
 import { isLockError, type LockError } from '../core/index.js';
-import { INTERNAL_ERROR, statusOfError } from './error-status.js';
+import { INTERNAL_ERROR, type ErrorStatus } from './error-status.js';
 import { graphqlError } from './graphql-error.js';
 import { isHeadSent, type HttpResponse } from './http-response.js';
 import { sourceOf } from './iteration-source.js';
@@ -12,7 +12,8 @@ const SSE = '__sse__';
 const RESOLVER_TYPE = 'graphql:resolver_type';
 
 type Metadata = typeof Reflect & { getMetadata?(key: string, target: object): unknown };
-type Told = (error: LockError) => Error;
+type StatusOf = (error: LockError) => ErrorStatus;
+type Tell = (status: ErrorStatus, error: LockError) => Error;
 
 const logger = new Logger('Klock');
 
@@ -23,32 +24,37 @@ const logger = new Logger('Klock');
 export function withPublicErrors(
   context: ExecutionContext,
   answer: Observable<unknown>,
+  statusOf: StatusOf,
 ): Observable<unknown> {
   const handler = context.getHandler();
-  if (metadataOf(SSE, handler) === true) return ofEvents(context.switchToHttp().getResponse(), answer);
+  if (metadataOf(SSE, handler) === true)
+    return ofEvents(context.switchToHttp().getResponse(), answer, statusOf);
   if (metadataOf(RESOLVER_TYPE, handler) !== 'Subscription') return answer;
-  return answer.pipe(map((value) => (isAsyncIterable(value) ? ofSubscription(value) : value)));
+  return answer.pipe(map((value) => (isAsyncIterable(value) ? ofSubscription(value, statusOf) : value)));
 }
 
 function metadataOf(key: string, handler: object): unknown {
   return (Reflect as Metadata).getMetadata?.(key, handler);
 }
 
-function ofEvents(response: HttpResponse, events: Observable<unknown>): Observable<unknown> {
-  const tell: Told = (error) => new Error(statusOfError(error).message);
+function ofEvents(
+  response: HttpResponse,
+  events: Observable<unknown>,
+  statusOf: StatusOf,
+): Observable<unknown> {
+  const tell: Tell = ({ message }) => new Error(message);
   // Before that the filter answers, with a status.
-  const toTell = (error: unknown): unknown => (isHeadSent(response) ? told(error, tell) : error);
+  const toTell = (error: unknown): unknown => (isHeadSent(response) ? told(error, statusOf, tell) : error);
   return events.pipe(catchError((error: unknown) => throwError(() => toTell(error))));
 }
 
-function ofSubscription(events: AsyncIterable<unknown>): AsyncIterableIterator<unknown> {
+function ofSubscription(events: AsyncIterable<unknown>, statusOf: StatusOf): AsyncIterableIterator<unknown> {
   const source = sourceOf(events);
-  const tell: Told = (error) => graphqlError(statusOfError(error), error);
   const step = async <T>(taking: Promise<T>): Promise<T> => {
     try {
       return await taking;
     } catch (error) {
-      throw told(error, tell);
+      throw told(error, statusOf, graphqlError);
     }
   };
   return {
@@ -61,9 +67,9 @@ function ofSubscription(events: AsyncIterable<unknown>): AsyncIterableIterator<u
   };
 }
 
-function told(error: unknown, tell: Told): unknown {
+function told(error: unknown, statusOf: StatusOf, tell: Tell): unknown {
   if (!isLockError(error)) return error;
-  if ((statusOfError(error).http ?? INTERNAL_ERROR) === INTERNAL_ERROR)
-    logger.error(error.message, error.stack);
-  return tell(error);
+  const status = statusOf(error);
+  if ((status.http ?? INTERNAL_ERROR) === INTERNAL_ERROR) logger.error(error.message, error.stack);
+  return tell(status, error);
 }
