@@ -1,4 +1,14 @@
-import { isLockError, lockKey, type KlockInstance, type LockEvent, type LockHandle } from 'klock/core';
+import {
+  createKlock,
+  isLockError,
+  lockKey,
+  type KlockInstance,
+  type LockEvent,
+  type LockHandle,
+  type LockKey,
+} from 'klock/core';
+import { redisDriver } from 'klock/redis';
+import { connectIoredis } from '../support/redis-clients.js';
 import { RedisBed, pause, timed } from '../support/redis-bed.js';
 
 /** Rows of the reference locker (spec/checklist.md L-01 to L-66, L-81) on a real Redis. */
@@ -44,6 +54,23 @@ describe('taking and giving back', () => {
     expect(await bed.admin.exists(nameOf(key))).toBe(1);
     expect(await lock.release()).toBe('released');
     expect(await bed.admin.exists(nameOf(key))).toBe(0);
+  });
+
+  it('[D-56] [L-66] keys of one turn, line feeds and every script in them, stand under their own names behind what the client itself puts there', async () => {
+    const own = await connectIoredis(bed.server.port, { keyPrefix: 'äpp:' });
+    const klock = createKlock({ driver: redisDriver(own.client) });
+    const keys: LockKey[] = ['a', 'a\nb', '1 2', 'ключ', '鍵\n\n'].flatMap((l1) => [
+      [l1],
+      [`${l1}+`, `\n${l1}`],
+    ]);
+    const locks = await Promise.all(keys.map((key) => klock.acquire(key, { metadata: { of: key[0] } })));
+    const names = keys.map(([l1, l2]) => `äpp:lock:{${l1}}${l2 === undefined ? '' : `/${l2}`}`);
+    expect(await bed.admin.exists(...names)).toBe(names.length);
+    for (const key of keys) expect((await klock.inspect(key)).holders[0]?.metadata).toEqual({ of: key[0] });
+    expect(new Set(await Promise.all(locks.map((lock) => lock.release())))).toEqual(new Set(['released']));
+    expect(await bed.admin.exists(...names)).toBe(0);
+    await klock.close();
+    await own.end();
   });
 
   it('[L-02] [L-03] of ten instances that try one key at once exactly one gets it', async () => {

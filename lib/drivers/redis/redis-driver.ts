@@ -1,6 +1,7 @@
 import {
   BackendStateError,
   InvalidOptionError,
+  LATER,
   LinkedList,
   LockUnavailableError,
   SlotMap,
@@ -13,6 +14,7 @@ import {
   type DriverGrant,
   type DriverHealth,
   type DriverHost,
+  type Instant,
   type KeptLease,
   type Later,
   type LockDriver,
@@ -165,10 +167,15 @@ export class RedisDriver implements LockDriver {
   release(
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
-  ): DefiniteRelease | Promise<DefiniteRelease> {
+    now?: Instant,
+    tell?: (outcome: DefiniteRelease) => void,
+  ): DefiniteRelease | Promise<DefiniteRelease> | Later {
     if (!(grant instanceof RedisGrant)) return 'lost';
     this.drop(grant);
-    return giveBack(this.session, grant, options?.keepMs);
+    const call = new ReleaseCall(this.session, grant, 'release', options?.keepMs, now?.monoMs);
+    if (tell === undefined) return call.run();
+    call.begin(tell);
+    return LATER;
   }
 
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {
@@ -187,7 +194,7 @@ export class RedisDriver implements LockDriver {
     const grant = session.grants.get(lease.id);
     if (grant === undefined) return;
     this.drop(grant);
-    session.background.run(() => giveBack(session, grant));
+    session.background.run(() => new ReleaseCall(session, grant, 'release').run());
   }
 
   inspect(key: LockKey): Promise<LockReport> {
@@ -240,8 +247,4 @@ export class RedisDriver implements LockDriver {
     this.session.grants.delete(grant.lease.id);
     grant.lease.close();
   }
-}
-
-function giveBack(session: RedisSession, grant: RedisGrant, keepMs?: number): Promise<DefiniteRelease> {
-  return new ReleaseCall(session, grant, 'release', keepMs).run();
 }

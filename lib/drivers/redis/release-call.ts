@@ -36,20 +36,18 @@ export interface Returned {
  * returned is not kept.
  */
 export class ReleaseCall implements Operation<ReleaseResult> {
-  private readonly startMs: number;
   private failures = 0;
   /** An earlier asking was not answered. */
   private mayBeDone = false;
-  private resolve: (outcome: DefiniteRelease) => void = ignore;
+  private tell: (outcome: DefiniteRelease) => void = ignore;
 
   constructor(
     private readonly session: RedisSession,
     private readonly returned: Returned,
     private readonly operation: LockOperation,
     private readonly keepMs = 0,
-  ) {
-    this.startMs = session.host.clock.monoMs();
-  }
+    private readonly startMs = session.host.clock.monoMs(),
+  ) {}
 
   get name(): 'release' {
     return 'release';
@@ -78,10 +76,13 @@ export class ReleaseCall implements Operation<ReleaseResult> {
 
   /** Never rejects. */
   run(): Promise<DefiniteRelease> {
-    return new Promise((resolve) => {
-      this.resolve = resolve;
-      this.ask(this.startMs);
-    });
+    return new Promise((resolve) => this.begin(resolve));
+  }
+
+  /** @param tell takes the outcome, once, later than this returns. */
+  begin(tell: (outcome: DefiniteRelease) => void): void {
+    this.tell = tell;
+    this.ask(this.startMs);
   }
 
   read(result: readonly unknown[]): ReleaseResult {
@@ -95,17 +96,17 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   }
 
   settled(answer: Answer<ReleaseResult>): void {
-    if (answer.type === 'answered') return this.resolve(this.outcomeOf(answer.value, answer.sending));
+    if (answer.type === 'answered') return this.tell(this.outcomeOf(answer.value, answer.sending));
     this.mayBeDone ||= answer.type === 'unanswered' || isHalfDone(answer);
     if (answer.type === 'refused' && !answer.passing) {
       if (this.failures === 0)
         this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
       // What stands there is no lock of ours any more. A wrong set-up, though, may be put right in time.
-      if (answer.error.code === 'BACKEND_STATE') return this.resolve('lost');
+      if (answer.error.code === 'BACKEND_STATE') return this.tell('lost');
     }
     const { calls, background, host } = this.session;
     const isHopeless = calls.link.state === 'closed' || background.isStopped;
-    if (isHopeless || host.clock.monoMs() >= this.giveUpMs) return this.resolve('lost');
+    if (isHopeless || host.clock.monoMs() >= this.giveUpMs) return this.tell('lost');
     host.clock.after(backoffMs(this.failures++, host.random), () => this.ask(host.clock.monoMs()));
   }
 
