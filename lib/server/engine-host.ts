@@ -161,7 +161,8 @@ export class EngineHost {
   }
 
   private decide<C extends EngineCommand>(command: C): Answers[C['type']] {
-    const { answer, effects } = this.engine.apply(command, this.nowMs);
+    const answer = this.engine.answer(command, this.nowMs);
+    const effects = this.engine.takeEffects();
     if (command.type === 'open-session') this.noteOpened(answer as Answers['open-session']);
     // Mostly none: an iterator over nothing would still be made.
     if (effects.length > 0) for (const effect of effects) this.pending.push(effect);
