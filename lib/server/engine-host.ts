@@ -161,8 +161,7 @@ export class EngineHost {
   }
 
   private decide<C extends EngineCommand>(command: C): Answers[C['type']] {
-    const answer = this.engine.answer(command, this.nowMs);
-    const effects = this.engine.takeEffects();
+    const { answer, effects } = this.engine.apply(command, this.nowMs);
     if (command.type === 'open-session') this.noteOpened(answer as Answers['open-session']);
     // Mostly none: an iterator over nothing would still be made.
     if (effects.length > 0) for (const effect of effects) this.pending.push(effect);
