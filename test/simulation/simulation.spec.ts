@@ -5,6 +5,7 @@ import {
   simulate,
   type Fault,
   type Plan,
+  type SystemFactory,
 } from '../../lib/testing/simulation/index.js';
 import { scaled, scaleNote } from '../support/scale.js';
 import { klockSystem } from './klock-system.js';
@@ -31,6 +32,11 @@ it('a seed replays exactly, told or not', async () => {
   expect(second.trace).toEqual(first.trace);
   expect(first.trace.length).toBeGreaterThan(100);
   expect(untold.events).toBe(first.events);
+});
+
+it('a store whose decisions nobody sees is no store that breached nothing', async () => {
+  const unseen: SystemFactory = (stage) => klockSystem({ ...stage, witness: () => undefined });
+  await expect(runPlan(planFor(11), unseen)).rejects.toThrow('the decisions of the store are seen');
 });
 
 it('a run that fails is shortened to what it fails by', async () => {

@@ -53,6 +53,8 @@ export class StoreWatch {
   private readonly stalls = new Map<string, { readonly sinceMs: number; decisions: number }>();
   private arrivals = 0;
   private nowMs = 0;
+  /** Decisions seen so far. */
+  decisions = 0;
 
   constructor(
     private readonly beliefs: BeliefLedger,
@@ -77,6 +79,7 @@ export class StoreWatch {
 
   see(command: EngineCommand, { answer, effects }: Outcome, nowMs: number): void {
     this.nowMs = nowMs;
+    this.decisions++;
     if (command.type === 'acquire') this.calls.set(command.callId, command);
     this.seeEnd(command, answer);
     for (const effect of effects) {
