@@ -147,6 +147,8 @@ export class TaskRun {
       const operator = this.world.someoneElse(this.client).klock;
       ended = (await operator.revoke(key, { fence })).endedCount;
     });
+    // That was another process. This one goes on if it runs, later if it is stopped, and never if it is dead.
+    await new Promise<void>((resolve) => this.client.node.deliver(resolve));
     this.note(`task ${this.task.id} was revoked: ${ended}`);
     // The six calls have no word for it: their clients find out when they release.
     if (ended === 0 || plan.store.sixCalls) return;
