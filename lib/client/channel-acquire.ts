@@ -1,12 +1,14 @@
 import {
-  pause,
   abortedError,
+  askerOf,
   BackendStateError,
   ClosedError,
   formatKey,
-  LATER,
+  laterOf,
   LockUnavailableError,
   onAbort,
+  pause,
+  type Asker,
   type Clock,
   type DriverAcquire,
   type DriverBusy,
@@ -52,10 +54,7 @@ export interface ChannelAcquireHost {
 export class ChannelAcquire implements BoundedAsker {
   readonly of = 0;
   endMs: number;
-  /** For who cannot be told otherwise. */
-  readonly reply: Promise<Answer> | Later;
-  private resolve: ((answer: Answer) => void) | undefined;
-  private reject: ((error: unknown) => void) | undefined;
+  private readonly asker: Asker;
   /** Nobody is told before `acquire` has returned. */
   private asked = false;
   private channel: ChannelSession | undefined;
@@ -77,7 +76,7 @@ export class ChannelAcquire implements BoundedAsker {
     const { signal, waitMs } = request;
     this.startedMs = host.clock.monoMs();
     this.endMs = this.startedMs + waitMs;
-    this.reply = request.settle === undefined ? this.promise() : LATER;
+    this.asker = askerOf(request);
     if (signal !== undefined)
       this.listening = onAbort(signal, (reason) => this.stop(abortedError(request.key, reason)));
     const session = slot.current;
@@ -91,11 +90,9 @@ export class ChannelAcquire implements BoundedAsker {
     this.asked = true;
   }
 
-  private promise(): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
+  /** What the driver answers for now. */
+  get reply(): Promise<Answer> | Later {
+    return laterOf(this.asker);
   }
 
   answered(answer: ChannelAnswer): void {
@@ -256,32 +253,22 @@ export class ChannelAcquire implements BoundedAsker {
 
   private settle(answer: Answer): void {
     this.leave();
-    if (!this.asked) queueMicrotask(() => this.tell(answer));
-    else this.tell(answer);
-  }
-
-  private tell(answer: Answer): void {
-    if (this.resolve !== undefined) this.resolve(answer);
-    else this.request.settle?.(answer);
+    if (this.asked) this.asker.settle(answer);
+    else queueMicrotask(() => this.asker.settle(answer));
   }
 
   private settleWith(answer: Promise<Answer>): void {
     this.leave();
     answer.then(
-      (later) => this.tell(later),
-      (error: unknown) => this.tellError(error),
+      (later) => this.asker.settle(later),
+      (error: unknown) => this.asker.fail(error),
     );
   }
 
   private fail(error: Error): void {
     this.leave();
-    if (!this.asked) queueMicrotask(() => this.tellError(error));
-    else this.tellError(error);
-  }
-
-  private tellError(error: unknown): void {
-    if (this.reject !== undefined) this.reject(error);
-    else this.request.fail?.(error);
+    if (this.asked) this.asker.fail(error);
+    else queueMicrotask(() => this.asker.fail(error));
   }
 
   private leave(): void {

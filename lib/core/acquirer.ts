@@ -1,5 +1,6 @@
 import { abortedError, onAbort } from './abort.js';
 import type { Acquired, Acquisition, AnswerReader } from './acquisition.js';
+import { PromisedReply } from './asker.js';
 import type { Instant } from './clock.js';
 import { CountedHandle } from './counted-handle.js';
 import { LockLostError, LockTimeoutError, LockUnavailableError, isLockError } from './errors.js';
@@ -216,13 +217,12 @@ function timedOut({ askedKey, waitMs }: Acquisition, { holder }: DriverBusy): Lo
 }
 
 function promisedReply(ask: Acquisition): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    ask.reader = {
-      read: (_, reply) => resolve(reply),
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- whatever the driver failed with
-      readError: (_, error) => reject(error),
-    };
-  });
+  const promised = new PromisedReply();
+  ask.reader = {
+    read: (_, reply) => promised.settle(reply),
+    readError: (_, error) => promised.fail(error),
+  };
+  return promised.promise;
 }
 
 function isConflict(reply: Reply): reply is DriverBusy & { readonly conflict: true } {

@@ -1,3 +1,4 @@
+import type { Asker } from './asker.js';
 import type { Instant } from './clock.js';
 import type { CountedHandle } from './counted-handle.js';
 import type { PendingAcquire } from './figures.js';
@@ -23,7 +24,7 @@ export interface AnswerReader {
  * One acquire: what its caller asked for, and what the driver gets of it. Its id is made when first read: a store in this
  * process needs none.
  */
-export class Acquisition implements DriverAcquire {
+export class Acquisition implements DriverAcquire, Asker {
   /** Under whom the lock shall be held, where the caller said so. */
   owner: Owner | undefined = undefined;
   /** Undefined without telemetry. */

@@ -11,6 +11,7 @@ export { FakeClock, settle } from './fake-clock.js';
 export * from './klock.js';
 export * from './lease-ladder.js';
 export * from './limits.js';
+export * from './asker.js';
 export * from './lock-driver.js';
 export * from './lock-events.js';
 export * from './lock-handle.js';

@@ -1,8 +1,10 @@
 import {
-  LATER,
-  onAbort,
   abortedError,
+  askerOf,
+  laterOf,
+  onAbort,
   type Alarm,
+  type Asker,
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
@@ -22,21 +24,17 @@ export class LocalWaiter extends TableEntry implements Linked<LocalWaiter> {
   /** Monotonic; Infinity waits until aborted. Of one that waits. */
   waitUntilMs = Infinity;
   alarm: Alarm | undefined = undefined;
-  private resolve: ((reply: Reply) => void) | undefined = undefined;
-  private reject: ((error: unknown) => void) | undefined = undefined;
+  private asker: Asker | undefined = undefined;
   private listening: Disposable | undefined = undefined;
 
   constructor(readonly request: DriverAcquire) {
     super(request.key);
   }
 
-  /** What its caller gets for now: it is told itself where it can be, else by a promise. */
+  /** What its caller gets for now. */
   later(): Promise<Reply> | Later {
-    if (this.request.settle !== undefined) return LATER;
-    return new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
+    this.asker = askerOf(this.request);
+    return laterOf(this.asker);
   }
 
   /** @param onAborted the caller's signal ended a wait that was still local. */
@@ -50,14 +48,12 @@ export class LocalWaiter extends TableEntry implements Linked<LocalWaiter> {
 
   settle(reply: Reply): void {
     this.stopWaiting();
-    if (this.resolve !== undefined) this.resolve(reply);
-    else this.request.settle?.(reply);
+    this.asker?.settle(reply);
   }
 
   fail(error: unknown): void {
     this.stopWaiting();
-    if (this.reject !== undefined) this.reject(error);
-    else this.request.fail?.(error);
+    this.asker?.fail(error);
   }
 
   abort(reason: unknown): void {

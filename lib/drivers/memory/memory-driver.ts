@@ -28,6 +28,7 @@ import {
   abortedError,
   formatKey,
   keyId,
+  laterOf,
   leaseLadder,
   onAbort,
   rungFor,
@@ -307,19 +308,19 @@ export class MemoryDriver implements LockDriver {
     this.waits.add(wait);
     if (signal !== undefined) wait.listening = onAbort(signal, (reason) => this.abort(wait, reason));
     this.local.onAnswer(callId, (answer) => this.settle(wait, answer));
-    return wait.later;
+    return laterOf(wait.asker);
   }
 
   private settle(wait: LocalWait, answer: LateAnswer): void {
     this.waits.delete(wait);
     wait.listening?.[Symbol.dispose]();
     if (answer.type === 'granted')
-      return wait.settle(this.granted(wait.session, answer.grant, this.releasedAt));
+      return wait.asker.settle(this.granted(wait.session, answer.grant, this.releasedAt));
     wait.session.gaveUp();
     try {
-      wait.settle(this.refused(wait.request.key, answer.refusal));
+      wait.asker.settle(this.refused(wait.request.key, answer.refusal));
     } catch (error) {
-      wait.fail(error);
+      wait.asker.fail(error);
     }
   }
 
@@ -329,7 +330,7 @@ export class MemoryDriver implements LockDriver {
     this.local.offAnswer(wait.callId);
     this.local.apply({ type: 'cancel-call', callId: wait.callId });
     wait.session.gaveUp();
-    wait.fail(abortedError(wait.request.key, reason));
+    wait.asker.fail(abortedError(wait.request.key, reason));
   }
 
   private renewOne(lease: KeptLease): RenewReply {

@@ -1,5 +1,5 @@
 import {
-  LATER,
+  askerOf,
   LockUnavailableError,
   abortedError,
   formatKey,
@@ -7,6 +7,8 @@ import {
   type DriverAcquire,
   type DriverBusy,
   type DriverGrant,
+  laterOf,
+  type Asker,
   type Later,
   type Linked,
   type LinkedList,
@@ -61,15 +63,14 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   private listening: Disposable | undefined = undefined;
   /** Granted, not yet handed out. */
   private grant: RedisGrant | undefined = undefined;
-  /** Of a request that cannot be told itself. */
-  private resolve: ((outcome: Outcome) => void) | undefined = undefined;
-  private reject: ((error: Error) => void) | undefined = undefined;
+  private readonly asker: Asker;
 
   constructor(
     private readonly session: RedisSession,
     private readonly request: DriverAcquire,
   ) {
     const { host, options } = session;
+    this.asker = askerOf(request);
     this.tree = treeName(options.prefix, request.key[0]);
     this.token = `lk_${host.random.id()}`;
     this.meta = request.metadata === undefined ? '' : JSON.stringify(request.metadata);
@@ -92,11 +93,10 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   run(): Promise<Outcome> | Later {
     const { signal, key } = this.request;
     if (signal?.aborted === true) return Promise.reject(abortedError(key, signal.reason));
-    const outcome = this.request.settle === undefined ? this.promise() : LATER;
     this.session.unsettled.add(this);
     if (signal !== undefined) this.listening = onAbort(signal, (reason) => this.aborted(reason));
     this.attempt();
-    return outcome;
+    return laterOf(this.asker);
   }
 
   /** A message: asks now, or right after the question that is under way. */
@@ -147,13 +147,6 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     return ttlMs - this.session.host.settings.marginMs(ttlMs);
   }
 
-  private promise(): Promise<Outcome> {
-    return new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-  }
-
   private get nowMs(): number {
     return this.session.host.clock.monoMs();
   }
@@ -162,8 +155,7 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
   private settle(outcome: Outcome): void {
     if (this.over) return;
     this.leave();
-    if (this.resolve === undefined) this.request.settle?.(outcome);
-    else this.resolve(outcome);
+    this.asker.settle(outcome);
   }
 
   /** Ends without a lock, and takes back what Redis may know of it. */
@@ -171,8 +163,7 @@ export class AcquireCall implements Operation<AcquireResult>, Linked<AcquireCall
     if (this.over) return;
     this.leave();
     this.takeBack();
-    if (this.reject === undefined) this.request.fail?.(error);
-    else this.reject(error);
+    this.asker.fail(error);
   }
 
   private leave(): void {
