@@ -1,9 +1,10 @@
 import { LockUnavailableError, type LockKey, type LockReport } from '../core/index.js';
-import { Outcome, type ChannelAnswer, type ChannelHolder, type ChannelReport } from '../rpc/index.js';
+import { Outcome, type ChannelAnswer, type ChannelReport } from '../rpc/index.js';
 import { errorOfOutcome } from '../session/index.js';
 import { inspectOperation } from './channel-frames.js';
 import type { BoundedAsker } from './channel-asker.js';
 import type { ChannelSession } from './channel-session.js';
+import { keyOf, namesOf } from './wire-parts.js';
 
 /** Of the facts of a refusal, those an error does not show. */
 const NOWHERE = { link: 0, sentAt: { monoMs: 0, wallMs: 0 } };
@@ -66,7 +67,7 @@ function reportOf(key: LockKey, { locked, holders, waiters, waiterCount }: Chann
       key: keyOf(holder),
       fence: holder.fence,
       session: holder.session,
-      ...labelOf(holder),
+      ...namesOf(holder),
       ...(holder.metadata === undefined ? {} : { metadata: holder.metadata }),
       heldMs: holder.heldMs,
       leaseLeftMs: holder.leaseLeftMs,
@@ -74,20 +75,9 @@ function reportOf(key: LockKey, { locked, holders, waiters, waiterCount }: Chann
     waiters: waiters.map((waiter) => ({
       key: keyOf(waiter),
       session: waiter.session,
-      ...labelOf(waiter),
+      ...namesOf(waiter),
       waitedMs: waiter.waitedMs,
     })),
     waiterCount,
   };
-}
-
-function labelOf({ client, host = '' }: Pick<ChannelHolder, 'client'> & { readonly host?: string }): {
-  readonly client?: string;
-  readonly host?: string;
-} {
-  return { ...(client === '' ? {} : { client }), ...(host === '' ? {} : { host }) };
-}
-
-function keyOf({ l1, l2 }: Pick<ChannelHolder, 'l1' | 'l2'>): LockKey {
-  return l2 === '' ? [l1] : [l1, l2];
 }

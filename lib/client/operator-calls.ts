@@ -13,6 +13,7 @@ import {
 import type { HeldLock } from '../rpc/index.js';
 import { errorOfOutcome, verdictOf, type NoAnswer } from '../session/index.js';
 import type { LockService } from './lock-service.js';
+import { keyOf, namesOf } from './wire-parts.js';
 
 /** What operators ask of a lock server. It needs no session, so it works while nothing is granted. */
 export class OperatorCalls {
@@ -63,14 +64,13 @@ function withoutWaiters(lock: HeldLock): Omit<ListedHolder, 'waiters'> {
 }
 
 function holderOf(lock: HeldLock): ListedHolder {
-  const { l1, l2, fence, session, client, host, metadata, heldMs, leaseLeftMs, waiters } = lock;
+  const { fence, session, metadata, heldMs, leaseLeftMs, waiters } = lock;
   const labels = Object.fromEntries(metadata.map(({ name, value }) => [name, value]));
   return {
-    key: l2 === '' ? [l1] : [l1, l2],
+    key: keyOf(lock),
     fence,
     session,
-    ...(client === '' ? {} : { client }),
-    ...(host === '' ? {} : { host }),
+    ...namesOf(lock),
     ...(metadata.length === 0 ? {} : { metadata: labels }),
     heldMs: Number(heldMs),
     leaseLeftMs: Number(leaseLeftMs),

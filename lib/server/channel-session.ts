@@ -115,7 +115,7 @@ export class ChannelSession implements WatchSink {
 
   /** An operator ended the grant of an acquire: written now, before whoever is next is told of its grant. */
   revoked(number: number): void {
-    this.side.revoke({ ...plain(number, Outcome.Revoked) });
+    this.side.revoke(plain(number, Outcome.Revoked));
     this.flush();
   }
 
