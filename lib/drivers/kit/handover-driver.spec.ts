@@ -57,6 +57,27 @@ describe('hand-over (design D13)', () => {
     expect(told).toEqual([1, 2, 3].flatMap((fence) => [`granted ${fence}`, `released ${fence}`]));
   });
 
+  it('tells a waiter after the release that made room for it has returned, never inside it', async () => {
+    const told: unknown[] = [];
+    const request = (requestId: string): DriverAcquire => ({
+      requestId,
+      key: ['k'],
+      ttlMs: 900,
+      waitMs: 1_000,
+      attemptMs: 1_000,
+      renew: true,
+      passable: true,
+      settle: (reply) => told.push(reply.granted),
+      fail: (error) => told.push(error),
+    });
+    store.onAcquire = (asked) => ({ ...store.grant(asked), span: 2 });
+    const first = driver.acquire(request('first')) as DriverGrant;
+    expect(driver.acquire(request('second'))).toBe(LATER);
+    expect([driver.release(first), told]).toEqual(['released', []]);
+    await settle();
+    expect(told).toEqual([true]);
+  });
+
   it('goes on alike in front of a store that tells its answers later', async () => {
     const later: (() => void)[] = [];
     store.onAcquire = (request) => {
