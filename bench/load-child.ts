@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { heapBytes, serve } from './children/serve.js';
 import { loadContender, type Addresses, type ContenderName, type LockClient } from './contenders/index.js';
-import { burst, type BurstLoad } from './loads/burst.js';
+import { burst, warmedUpByBursts, type BurstLoad } from './loads/burst.js';
 import { cancelAll } from './loads/cancel.js';
 import { steady, type SteadyLoad } from './loads/steady.js';
 
@@ -12,6 +12,7 @@ EventEmitter.defaultMaxListeners = 0;
 const clients: LockClient[] = [];
 const held: unknown[] = [];
 let warm = false;
+let warmForBursts = false;
 const AT_ONCE = 64;
 const FIRST_WARM_UP = 6;
 
@@ -38,6 +39,13 @@ function warmedUp(load: SteadyLoad): SteadyLoad {
   return { ...load, warmMs: load.warmMs * FIRST_WARM_UP };
 }
 
+/** Bursts run other code than a steady load does: where many wait for one key, and it is passed on. */
+async function warmUpForBursts(waiters: number, pairs: number): Promise<void> {
+  if (warmForBursts) return;
+  warmForBursts = true;
+  await warmedUpByBursts(client(), waiters, pairs);
+}
+
 /** Takes locks and keeps them as long as this process lives. */
 async function hold(from: number, count: number): Promise<void> {
   const taker = client();
@@ -58,6 +66,7 @@ serve({
   useEach,
   hold,
   steady: (load: SteadyLoad) => steady(client(), warmedUp(load)),
+  warmUpForBursts,
   burst: (load: BurstLoad) => burst(client(), load),
   cancelAll: (key: string, waiters: number) => cancelAll(client(), key, waiters),
   heap: heapBytes,

@@ -16,6 +16,8 @@ export interface BurstPlan {
 /** Time for the message to reach every process before the burst begins. */
 const LEAD_MS = 15;
 const MAX_BURSTS = 60;
+/** In each process, before its first burst is measured: as many as for a steady load. */
+const WARM_PAIRS = 8_000;
 const PER = 10_000;
 
 interface Burst {
@@ -33,6 +35,8 @@ export async function measureBurst(bench: Bench, name: ContenderName, plan: Burs
   const processes = await Promise.all(
     Array.from({ length: plan.processes }, (_, index) => bench.stage.client(name, index)),
   );
+  const warmPairs = bench.pick(0, WARM_PAIRS);
+  await Promise.all(processes.map((child) => child.call('warmUpForBursts', plan.waitersEach, warmPairs)));
   const redis = needs === 'redis' ? (await bench.stage.server('redis')).address : undefined;
   const commandsBefore = redis === undefined ? 0 : await commandsOf(redis);
   const all: Burst[] = [];
