@@ -26,7 +26,11 @@ export class Acquirer implements AnswerReader {
   }
 
   /** Answers in the same turn where the driver does: the in-process path costs no turn of the event loop. */
-  acquire(ask: Acquisition): Acquired | Promise<Acquired> {
+  acquire<T>(ask: Acquisition & { made(acquired: Acquired): T }): T | Promise<T> {
+    return this.begin(ask) as T | Promise<T>;
+  }
+
+  private begin(ask: Acquisition): unknown {
     const { figures } = this.instance;
     const { signal, label } = ask.terms;
     ask.figures = figures?.acquiring(ask.key, ask.call, label);
@@ -37,7 +41,7 @@ export class Acquirer implements AnswerReader {
   }
 
   /** Two signals can end this wait: the caller's and the instance's own. */
-  private async askUntilEither(ask: Acquisition, one: AbortSignal, other: AbortSignal): Promise<Acquired> {
+  private async askUntilEither(ask: Acquisition, one: AbortSignal, other: AbortSignal): Promise<unknown> {
     const either = new AbortController();
     const listening = [one, other].map((signal) => onAbort(signal, (reason) => either.abort(reason)));
     ask.signal = either.signal;
@@ -48,7 +52,7 @@ export class Acquirer implements AnswerReader {
     }
   }
 
-  private ask(ask: Acquisition): Acquired | Promise<Acquired> {
+  private ask(ask: Acquisition): unknown {
     const { instance } = this;
     try {
       this.refuseIfOver(ask);
@@ -56,20 +60,20 @@ export class Acquirer implements AnswerReader {
       if (reply === LATER) return this.later(ask);
       if ('then' in reply) return this.wait(ask, reply);
       if (isConflict(reply)) return this.wait(ask, Promise.resolve(reply));
-      return this.answered(ask, reply);
+      return ask.made(this.answered(ask, reply));
     } catch (error) {
       this.failed(ask, error);
       throw error;
     }
   }
 
-  private later(ask: Acquisition): Promise<Acquired> {
+  private later(ask: Acquisition): Promise<unknown> {
     if (this.isListenedTo) return this.wait(ask, promisedReply(ask));
     ask.reader = this;
     return ask.promise();
   }
 
-  private wait(ask: Acquisition, reply: Promise<Reply>): Promise<Acquired> {
+  private wait(ask: Acquisition, reply: Promise<Reply>): Promise<unknown> {
     const acquired = ask.promise();
     reply.then(
       (read) => this.read(ask, read),
@@ -88,7 +92,7 @@ export class Acquirer implements AnswerReader {
   read(ask: Acquisition, reply: Reply): void {
     if (isConflict(reply)) return void this.askAnew(ask);
     try {
-      ask.resolve(this.answered(ask, reply));
+      ask.resolve(ask.made(this.answered(ask, reply)));
     } catch (error) {
       this.readError(ask, error);
     }
@@ -116,7 +120,7 @@ export class Acquirer implements AnswerReader {
         this.refuseIfOver(ask);
         const reply = await driver.acquire(ask.again(Math.ceil(leftMs), now));
         if (reply === LATER) throw new TypeError(`the ${driver.name} driver owes an answer to nobody`);
-        if (!isConflict(reply)) return ask.resolve(this.answered(ask, reply));
+        if (!isConflict(reply)) return ask.resolve(ask.made(this.answered(ask, reply)));
       }
     } catch (error) {
       this.readError(ask, error);
@@ -177,6 +181,7 @@ export class Acquirer implements AnswerReader {
   private failed(ask: Acquisition, error: unknown): void {
     if (isLockError(error, 'LOCK_TIMEOUT')) ask.figures?.busy(error);
     else ask.figures?.failed(error);
+    ask.failed();
     this.tellFailed(ask, isLockError(error) ? error.code : 'UNKNOWN');
   }
 

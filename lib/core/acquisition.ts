@@ -3,9 +3,9 @@ import type { Instant } from './clock.js';
 import type { CountedHandle } from './counted-handle.js';
 import type { PendingAcquire } from './figures.js';
 import type { DriverAcquire, DriverBusy, DriverGrant } from './lock-driver.js';
+import type { Instance } from './instance.js';
 import type { LockKey } from './lock-key.js';
 import type { Owner } from './owner.js';
-import type { Random } from './random.js';
 import type { ResolvedAcquire } from './resolve.js';
 
 /** The calls of the front end that take a lock. */
@@ -32,7 +32,7 @@ export class Acquisition implements DriverAcquire, Asker {
   /** Ends the wait, as the driver sees it. */
   signal: AbortSignal | undefined = undefined;
   /** The caller's promise, of one that has to wait. */
-  resolve: (acquired: Acquired) => void = ignore;
+  resolve: (made: unknown) => void = ignore;
   reject: (error: unknown) => void = ignore;
   /** Who reads the answer of a driver that tells it later. */
   reader: AnswerReader | undefined = undefined;
@@ -46,11 +46,11 @@ export class Acquisition implements DriverAcquire, Asker {
     readonly terms: ResolvedAcquire,
     readonly waitMs: number,
     readonly askedAt: Instant,
-    private readonly random: Random,
+    protected readonly instance: Instance,
   ) {}
 
   get requestId(): string {
-    return (this.id ??= this.random.id());
+    return (this.id ??= this.instance.random.id());
   }
 
   get ttlMs(): number {
@@ -78,8 +78,18 @@ export class Acquisition implements DriverAcquire, Asker {
     return this.terms.metadata;
   }
 
+  /** What the caller gets of what was acquired, made in the turn in which the answer is read. */
+  made(acquired: Acquired): unknown {
+    return acquired;
+  }
+
+  /** It was refused, or its wait ended without the lock. */
+  failed(): void {
+    // Its caller is told by the promise.
+  }
+
   /** What the caller waits for. */
-  promise(): Promise<Acquired> {
+  promise(): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -98,7 +108,7 @@ export class Acquisition implements DriverAcquire, Asker {
   again(waitMs: number, askedAt: Instant): DriverAcquire {
     const { key, ttlMs, attemptMs, renew, passable, keeps, metadata, signal } = this;
     return {
-      requestId: this.random.id(),
+      requestId: this.instance.random.id(),
       key,
       ttlMs,
       waitMs,

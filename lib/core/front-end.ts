@@ -3,7 +3,7 @@ import { CountedHandle } from './counted-handle.js';
 import { systemClock, type Clock } from './clock.js';
 import { BackendStateError, ClosedError, InvalidOptionError, LockReentryError } from './errors.js';
 import { currentFrame, judge, runOutsideFlow, type Frame } from './flow.js';
-import { HeldSection, runSection } from './held-section.js';
+import { runSection, type HeldSection } from './held-section.js';
 import { Candidacy, checkElection, type Election, type ElectionOptions } from './election.js';
 import type { Hold } from './hold.js';
 import { Instance } from './instance.js';
@@ -28,6 +28,7 @@ import { quote } from './quote.js';
 import { checkRevoke, type RevokeOptions, type RevokeReport } from './revoke.js';
 import { systemRandom, type Random } from './random.js';
 import { plainAcquire, resolveAcquire, resolveOptions, type ResolvedAcquire } from './resolve.js';
+import { SectionAcquisition } from './section-acquisition.js';
 import { ENTER_SECTION, type Section, type SectionOptions, type Sections } from './section.js';
 
 /** A Klock over one instance, with the prefix its keys get. */
@@ -204,12 +205,17 @@ class FrontEnd implements Klock, Sections {
     return resolveAcquire(this.instance.options, this.plain, this.capabilities, call, options);
   }
 
-  private ask(input: KeyInput, options: SectionOptions | undefined, call: AcquiringCall): Acquisition {
+  private ask<A extends Acquisition>(
+    Kind: new (...asked: ConstructorParameters<typeof Acquisition>) => A,
+    input: KeyInput,
+    options: SectionOptions | undefined,
+    call: AcquiringCall,
+  ): A {
     const terms = this.terms(call, options);
     const key = parseKey(input);
-    const { clock, random } = this.instance;
     const waitMs = call === 'tryAcquire' ? 0 : terms.waitMs;
-    const ask = new Acquisition(call, key, this.full(key), terms, waitMs, clock.now(), random);
+    const { instance } = this;
+    const ask = new Kind(call, key, this.full(key), terms, waitMs, instance.clock.now(), instance);
     ask.owner = this.ownerOf(terms);
     return ask;
   }
@@ -221,9 +227,9 @@ class FrontEnd implements Klock, Sections {
     call: 'acquire' | 'tryAcquire',
   ): Promise<LockHandle | undefined> {
     try {
-      const ask = this.ask(key, options, call);
-      const handle = this.share(ask) ?? this.instance.acquirer.acquire(ask);
-      return handle instanceof Promise ? handle : Promise.resolve(handle);
+      const ask = this.ask(Acquisition, key, options, call);
+      const handle: unknown = this.share(ask) ?? this.instance.acquirer.acquire(ask);
+      return (handle instanceof Promise ? handle : Promise.resolve(handle)) as Promise<CountedHandle>;
     } catch (error) {
       return rejected(error);
     }
@@ -295,33 +301,11 @@ class FrontEnd implements Klock, Sections {
     call: AcquiringCall,
   ): HeldSection | Promise<HeldSection> {
     const { instance } = this;
-    const ask = this.ask(input, options, call);
+    const ask = this.ask(SectionAcquisition, input, options, call);
     // A shared lock's frame is made in the turn of its verdict, or two branches would both be let in.
     const shared = this.share(ask);
     instance.enterSection();
-    try {
-      const handle = shared ?? instance.acquirer.acquire(ask);
-      return handle instanceof CountedHandle
-        ? this.section(ask, handle)
-        : this.sectionLater(ask, handle as Promise<CountedHandle>);
-    } catch (error) {
-      instance.leaveSection();
-      throw error;
-    }
-  }
-
-  private sectionLater(ask: Acquisition, handle: Promise<CountedHandle>): Promise<HeldSection> {
-    return handle.then(
-      (acquired) => this.section(ask, acquired),
-      (error: unknown) => {
-        this.instance.leaveSection();
-        throw error;
-      },
-    );
-  }
-
-  private section(ask: Acquisition, handle: CountedHandle): HeldSection {
-    return new HeldSection(this.instance, handle, ask.key, ask.terms.label);
+    return shared === undefined ? instance.acquirer.acquire(ask) : ask.made(shared);
   }
 }
 

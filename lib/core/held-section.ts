@@ -1,6 +1,6 @@
 import type { CountedHandle } from './counted-handle.js';
 import { LockLostError } from './errors.js';
-import { currentFrame, runInFrame, type Frame } from './flow.js';
+import { runInFrame, type Frame } from './flow.js';
 import type { Hold } from './hold.js';
 import type { Instance } from './instance.js';
 import type { Work } from './klock.js';
@@ -10,7 +10,6 @@ import type { Section } from './section.js';
 
 /** A running section, and its place in the flow (design D10). */
 export class HeldSection implements Section, Frame {
-  readonly parent: Frame | undefined = currentFrame();
   readonly hold: Hold;
   private left: Promise<ReleaseOutcome> | undefined = undefined;
 
@@ -20,6 +19,7 @@ export class HeldSection implements Section, Frame {
     readonly handle: CountedHandle,
     readonly key: LockKey,
     readonly label: string | undefined,
+    readonly parent: Frame | undefined,
   ) {
     this.hold = handle.hold;
     this.hold.enter(this);

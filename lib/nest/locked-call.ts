@@ -43,6 +43,9 @@ export class LockedCall {
   private readonly keyProblem: unknown;
   private readonly key: LockKey | undefined;
   private readonly args: readonly unknown[];
+  /** Set once a lock was asked for: what fails before that no rule forgives. */
+  private asked: LockKey | undefined = undefined;
+  private store = '';
   /** What ends a stream of this call, beside its own end. */
   readonly connection: ClientConnection | undefined;
 
@@ -65,32 +68,40 @@ export class LockedCall {
     return this.method.target.label;
   }
 
+  /** Waits for the lock, and says how the call may go on. @throws what {@link begin} throws and the rules do not forgive. */
+  async enter(signal: AbortSignal): Promise<Entry> {
+    let section: Section;
+    try {
+      section = await this.begin(signal);
+    } catch (error) {
+      return this.withoutLock(error);
+    }
+    this.note(section);
+    return { entered: 'locked', section };
+  }
+
   /**
-   * Waits for the lock; answers at once where nothing has to be waited for.
-   * @throws or rejects with NotInitializedError for an object no application knows, InvalidKeyError, and what the rules do
-   * not turn into a skipped or unlocked run. The body has not run then.
+   * Asks for the lock; answers at once where nothing has to be waited for.
+   * @throws or rejects with NotInitializedError for an object no application knows, InvalidKeyError, and what an acquire
+   * throws. The body has not run then.
    */
-  enter(signal?: AbortSignal): Entry | Promise<Entry> {
+  begin(signal?: AbortSignal): Section | Promise<Section> {
     const klock = this.instance();
     return klock instanceof Promise
-      ? klock.then((opened) => this.enterWith(this.present(opened), signal))
-      : this.enterWith(this.present(klock), signal);
+      ? klock.then((opened) => this.beginWith(this.present(opened), signal))
+      : this.beginWith(this.present(klock), signal);
   }
 
-  private enterWith(klock: KlockInstance, signal: AbortSignal | undefined): Entry | Promise<Entry> {
-    const key = this.resolvedKey();
+  private beginWith(klock: KlockInstance, signal: AbortSignal | undefined): Section | Promise<Section> {
     const { section: options } = this.method.rules;
-    const section = klock[ENTER_SECTION](key, signal === undefined ? options : { ...options, signal });
-    if (!('then' in section)) return this.entered(klock, section);
-    return section.then(
-      (granted) => this.entered(klock, granted),
-      (error: unknown) => this.notGranted(error, key),
-    );
+    this.asked = this.resolvedKey();
+    this.store = klock.store;
+    return klock[ENTER_SECTION](this.asked, signal === undefined ? options : { ...options, signal });
   }
 
-  private entered(klock: KlockInstance, section: Section): Entry {
-    currentSlot()?.fill({ lock: section.handle, store: klock.store });
-    return { entered: 'locked', section };
+  /** Shows the request what it was granted. */
+  note(section: Section): void {
+    currentSlot()?.fill({ lock: section.handle, store: this.store });
   }
 
   /** Runs the method itself; with a section, inside its flow and with its handle in the parameters that ask for it. */
@@ -149,10 +160,12 @@ export class LockedCall {
     throw error;
   }
 
-  private notGranted(error: unknown, key: LockKey): Entry {
+  /** How the call goes on although {@link begin} failed. @throws the error where the rules do not say. */
+  withoutLock(error: unknown): Entry {
     const { onBusy, onUnavailable } = this.method.rules;
+    if (this.asked === undefined) throw error;
     if (onBusy === 'skip' && isLockError(error, 'LOCK_TIMEOUT')) {
-      logger.debug(`${this.label} was skipped: ${formatKey(key)} is busy`);
+      logger.debug(`${this.label} was skipped: ${formatKey(this.asked)} is busy`);
       return SKIPPED;
     }
     if (onUnavailable === 'throw' || !isLockError(error, 'LOCK_UNAVAILABLE')) throw error;

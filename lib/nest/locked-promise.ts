@@ -7,11 +7,15 @@ import { handOver } from './locked-stream.js';
  * A method that resolves to a stream keeps its lock until the stream has ended.
  */
 export async function asPromise(call: LockedCall): Promise<unknown> {
-  const entering = call.enter();
-  const entry = 'then' in entering ? await entering : entering;
-  if (entry.entered === 'skipped') return undefined;
-  if (entry.entered === 'unlocked') return await call.run(undefined);
-  const { section } = entry;
+  // Every promise of this path is paid for by each call, and more where there are asynchronous contexts, as in most applications.
+  let section: Section;
+  try {
+    const entering = call.begin();
+    section = 'then' in entering ? await entering : entering;
+  } catch (error) {
+    return call.withoutLock(error).entered === 'skipped' ? undefined : await call.run(undefined);
+  }
+  call.note(section);
   let result: unknown;
   try {
     result = await (section.endsByItself ? untilMaxHold(call, section) : call.run(section));
