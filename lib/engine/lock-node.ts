@@ -29,6 +29,8 @@ export class L1Node extends WaitQueue {
   waiters = 0;
   /** Those among them that want the whole tree. */
   exclusiveWaiters = 0;
+  /** Where it is kept while nobody is in it. Undefined while somebody is, and before. */
+  idleSlot: number | undefined = undefined;
   /** Most trees have one key in use at a time: a map for it would cost more than the lock. Stays when empty, for the next. */
   private firstChild: L2Node | undefined = undefined;
   private otherChildren: Map<string, L2Node> | undefined = undefined;
@@ -59,6 +61,11 @@ export class L1Node extends WaitQueue {
   removeChild(child: L2Node): void {
     if (this.firstChild !== child && this.otherChildren?.get(child.l2) === child)
       this.otherChildren.delete(child.l2);
+  }
+
+  /** Nobody is in it: what remains for the next is small. */
+  shrink(): void {
+    this.otherChildren = undefined;
   }
 
   /** Every key below that is in use. */

@@ -1,4 +1,5 @@
 import { assert, optionError } from '../core/index.js';
+import { IdleTrees } from './idle-trees.js';
 import { L1Node, type L2Node } from './lock-node.js';
 import type { Placed, TableEntry } from './table-entry.js';
 
@@ -20,8 +21,7 @@ export interface LockTableOptions {
  */
 export class LockTable<E extends Placed = TableEntry> {
   private readonly nodes = new Map<string, L1Node>();
-  /** The tree left last, with nobody in it: who asks for it next finds it there, and a busy key is not put in and taken out. */
-  private idle: L1Node | undefined = undefined;
+  private readonly idle = new IdleTrees();
   /** Nodes that may have something to grant once the table opens again. */
   private readonly pending = new Set<L1Node | L2Node>();
   private arrivals = 0;
@@ -52,7 +52,7 @@ export class LockTable<E extends Placed = TableEntry> {
 
   /** Trees with a holder or a waiter. */
   get trees(): number {
-    return this.idle === undefined ? this.nodes.size : this.nodes.size - 1;
+    return this.nodes.size - this.idle.size;
   }
 
   /** Whether entries are granted at all; see {@link close}. */
@@ -75,7 +75,7 @@ export class LockTable<E extends Placed = TableEntry> {
       entry.child.holder = entry;
       node.readers++;
     }
-    if (node === this.idle) this.idle = undefined;
+    this.idle.take(node);
     entry.node = node;
     entry.stage = 'held';
     this.heldCount++;
@@ -90,7 +90,7 @@ export class LockTable<E extends Placed = TableEntry> {
     assert(entry.stage === 'out', 'an entry is queued while it neither waits nor holds');
     if (entry.arrival === 0) entry.arrival = ++this.arrivals;
     const node = this.nodes.get(entry.l1) ?? this.addNode(entry.l1);
-    if (node === this.idle) this.idle = undefined;
+    this.idle.take(node);
     entry.node = node;
     if (entry.l2 !== undefined) entry.child = node.child(entry.l2) ?? node.addChild(entry.l2);
     this.countWaiter(entry, 1);
@@ -184,12 +184,12 @@ export class LockTable<E extends Placed = TableEntry> {
   /** The tree of `l1` while it has a holder or waiter: for reports. */
   tree(l1: string): L1Node | undefined {
     const node = this.nodes.get(l1);
-    return node === this.idle ? undefined : node;
+    return node === undefined || node.idleSlot !== undefined ? undefined : node;
   }
 
   /** Every tree with a holder or waiter: for reports. */
   *allTrees(): IterableIterator<L1Node> {
-    for (const node of this.nodes.values()) if (node !== this.idle) yield node;
+    for (const node of this.nodes.values()) if (node.idleSlot === undefined) yield node;
   }
 
   private addNode(l1: string): L1Node {
@@ -273,7 +273,9 @@ export class LockTable<E extends Placed = TableEntry> {
 
   private dropTree(node: L1Node): void {
     if (this.pending.size > 0) this.pending.delete(node);
-    if (this.idle !== undefined && this.idle !== node) this.nodes.delete(this.idle.l1);
-    this.idle = node;
+    if (node.idleSlot !== undefined) return;
+    node.shrink();
+    const gone = this.idle.add(node);
+    if (gone !== undefined) this.nodes.delete(gone.l1);
   }
 }
