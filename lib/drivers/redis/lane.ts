@@ -78,7 +78,8 @@ interface Call {
 /** The way to one slot: collects the operations of a turn and sends them as one call. */
 export class Lane {
   private waiting: Job[] = [];
-  private readonly underWay = new Set<Call>();
+  /** Few, and replaced whole: each table a Set has outgrown would keep the calls it held alive, with all they refer to. */
+  private underWay: readonly Call[] = [];
   private scheduled = false;
   private timer: Timer | undefined;
 
@@ -122,11 +123,11 @@ export class Lane {
     const { state, trouble } = this.host.link;
     if (state === 'closed') this.leaveUnsent(new Error('the Redis client is closed'));
     else if (state === 'connecting' && isNotLetIn(trouble)) this.refuseAll(trouble);
-    while (state === 'ready' && this.waiting.length > 0 && this.underWay.size < MAX_CALLS_UNDER_WAY) {
+    while (state === 'ready' && this.waiting.length > 0 && this.underWay.length < MAX_CALLS_UNDER_WAY) {
       this.call(this.waiting.splice(0, this.operationsPerCall));
     }
     this.watchWaiting();
-    if (this.waiting.length === 0 && this.underWay.size === 0) this.host.idle(this);
+    if (this.waiting.length === 0 && this.underWay.length === 0) this.host.idle(this);
   }
 
   private get operationsPerCall(): number {
@@ -155,7 +156,7 @@ export class Lane {
     if (jobs.length === 0) return;
     const [keys, args] = this.encode(jobs as [Job, ...Job[]]);
     const call: Call = { jobs, epoch: this.host.link.epoch, timer: undefined };
-    this.underWay.add(call);
+    this.underWay = [...this.underWay, call];
     this.watchCall(call);
     // Called inside a promise: a client that throws at once has answered nothing either.
     void Promise.resolve()
@@ -190,7 +191,7 @@ export class Lane {
 
   /** Its connection is gone. A client that neither sends it again nor says so would keep it waiting for ever (case B-045). */
   private orphan(call: Call): void {
-    this.underWay.delete(call);
+    this.forget(call);
     const cause = new Error('the connection to Redis was lost before it answered');
     call.timer?.cancel();
     const { clock } = this.host;
@@ -237,8 +238,12 @@ export class Lane {
 
   private done(call: Call): void {
     call.timer?.cancel();
-    this.underWay.delete(call);
+    this.forget(call);
     this.flush();
+  }
+
+  private forget(call: Call): void {
+    this.underWay = this.underWay.filter((other) => other !== call);
   }
 
   /** Operations of a call that is not answered settle at their own deadlines; the call keeps its place meanwhile. */
