@@ -27,5 +27,6 @@ export * from './quote.js';
 export * from './random.js';
 export * from './revoke.js';
 export * from './section.js';
+export { NumberMap } from './number-map.js';
 export { SlotMap } from './slot-map.js';
 export * from './telemetry.js';

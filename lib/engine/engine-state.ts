@@ -1,4 +1,4 @@
-import { SlotMap, assert } from '../core/index.js';
+import { NumberMap, SlotMap, assert } from '../core/index.js';
 import type { AcquireAnswer, CallId, Effect, EngineOptions, Grant, Refusal } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
@@ -23,7 +23,7 @@ export class EngineState {
   /** Those of them that have a token, by it. */
   readonly tokens = new SlotMap<Request>();
   /** Requests by the calls that wait for their answer. */
-  readonly calls = new Map<CallId, Request>();
+  readonly calls = new NumberMap<Request>();
   /** Ends of waits, of detached places and of kept keys. */
   readonly deadlines = new DeadlineHeap<Request>();
   /** Requests that keep an arrival number and nothing else. */

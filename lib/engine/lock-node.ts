@@ -1,8 +1,10 @@
+import type { Idle } from './idle-nodes.js';
 import type { Placed } from './table-entry.js';
 import { WaitQueue } from './wait-queue.js';
 
 /** One key [l1, l2] with a holder or a waiter. Its queue holds the waiters that its L1 node has admitted. */
-export class L2Node extends WaitQueue {
+export class L2Node extends WaitQueue implements Idle {
+  idleSlot: number | undefined = undefined;
   holder: Placed | undefined = undefined;
   /** Waiters for exactly this key, in this queue or still in that of the L1 node. */
   waiters = 0;
@@ -20,7 +22,7 @@ export class L2Node extends WaitQueue {
 }
 
 /** One tree: the key [l1] and every [l1, l2] below it. Its queue holds the waiters not yet admitted. */
-export class L1Node extends WaitQueue {
+export class L1Node extends WaitQueue implements Idle {
   /** Holds the whole tree. */
   writer: Placed | undefined = undefined;
   /** Requests for keys below that were admitted: their holders, and those that wait in an L2 queue. */
@@ -29,7 +31,6 @@ export class L1Node extends WaitQueue {
   waiters = 0;
   /** Those among them that want the whole tree. */
   exclusiveWaiters = 0;
-  /** Where it is kept while nobody is in it. Undefined while somebody is, and before. */
   idleSlot: number | undefined = undefined;
   /** Most trees have one key in use at a time: a map for it would cost more than the lock. Stays when empty, for the next. */
   private firstChild: L2Node | undefined = undefined;
@@ -45,22 +46,28 @@ export class L1Node extends WaitQueue {
 
   child(l2: string): L2Node | undefined {
     const first = this.firstChild;
-    if (first !== undefined && first.l2 === l2 && !first.empty) return first;
-    return this.otherChildren?.get(l2);
+    const child = first?.l2 === l2 ? first : this.otherChildren?.get(l2);
+    return child === undefined || child.empty ? undefined : child;
   }
 
   addChild(l2: string): L2Node {
     const first = this.firstChild;
-    if (first !== undefined && first.l2 === l2 && first.empty) return first;
+    if (first?.l2 === l2) return first;
+    const known = this.otherChildren?.get(l2);
+    if (known !== undefined) return known;
     const child = new L2Node(this, l2);
     if (first === undefined || first.empty) this.firstChild = child;
     else (this.otherChildren ??= new Map()).set(l2, child);
     return child;
   }
 
+  /** Whether it stands in the map, so that somebody has to take it out one day. */
+  keeps(child: L2Node): boolean {
+    return this.firstChild !== child && this.otherChildren?.get(child.l2) === child;
+  }
+
   removeChild(child: L2Node): void {
-    if (this.firstChild !== child && this.otherChildren?.get(child.l2) === child)
-      this.otherChildren.delete(child.l2);
+    if (this.keeps(child)) this.otherChildren?.delete(child.l2);
   }
 
   /** Nobody is in it: what remains for the next is small. */
@@ -71,6 +78,6 @@ export class L1Node extends WaitQueue {
   /** Every key below that is in use. */
   *children(): IterableIterator<L2Node> {
     if (this.firstChild?.empty === false) yield this.firstChild;
-    if (this.otherChildren !== undefined) yield* this.otherChildren.values();
+    for (const child of this.otherChildren?.values() ?? []) if (!child.empty) yield child;
   }
 }

@@ -1,5 +1,5 @@
 import { assert, optionError } from '../core/index.js';
-import { IdleTrees } from './idle-trees.js';
+import { IdleNodes } from './idle-nodes.js';
 import { L1Node, type L2Node } from './lock-node.js';
 import type { Placed, TableEntry } from './table-entry.js';
 
@@ -21,7 +21,8 @@ export interface LockTableOptions {
  */
 export class LockTable<E extends Placed = TableEntry> {
   private readonly nodes = new Map<string, L1Node>();
-  private readonly idle = new IdleTrees();
+  private readonly idleTrees = new IdleNodes<L1Node>();
+  private readonly idleKeys = new IdleNodes<L2Node>();
   /** Nodes that may have something to grant once the table opens again. */
   private readonly pending = new Set<L1Node | L2Node>();
   private arrivals = 0;
@@ -52,7 +53,7 @@ export class LockTable<E extends Placed = TableEntry> {
 
   /** Trees with a holder or a waiter. */
   get trees(): number {
-    return this.nodes.size - this.idle.size;
+    return this.nodes.size - this.idleTrees.size;
   }
 
   /** Whether entries are granted at all; see {@link close}. */
@@ -71,11 +72,11 @@ export class LockTable<E extends Placed = TableEntry> {
       node.writer = entry;
     } else {
       if (node.child(entry.l2) !== undefined) return false;
-      entry.child = node.addChild(entry.l2);
+      entry.child = this.addKey(node, entry.l2);
       entry.child.holder = entry;
       node.readers++;
     }
-    this.idle.take(node);
+    this.idleTrees.take(node);
     entry.node = node;
     entry.stage = 'held';
     this.heldCount++;
@@ -90,9 +91,9 @@ export class LockTable<E extends Placed = TableEntry> {
     assert(entry.stage === 'out', 'an entry is queued while it neither waits nor holds');
     if (entry.arrival === 0) entry.arrival = ++this.arrivals;
     const node = this.nodes.get(entry.l1) ?? this.addNode(entry.l1);
-    this.idle.take(node);
+    this.idleTrees.take(node);
     entry.node = node;
-    if (entry.l2 !== undefined) entry.child = node.child(entry.l2) ?? node.addChild(entry.l2);
+    if (entry.l2 !== undefined) entry.child = node.child(entry.l2) ?? this.addKey(node, entry.l2);
     this.countWaiter(entry, 1);
     entry.stage = 'l1-queue';
     node.insert(entry);
@@ -198,6 +199,12 @@ export class LockTable<E extends Placed = TableEntry> {
     return node;
   }
 
+  private addKey(node: L1Node, l2: string): L2Node {
+    const child = node.addChild(l2);
+    this.idleKeys.take(child);
+    return child;
+  }
+
   private leave(entry: Placed): void {
     entry.stage = 'out';
     entry.node = undefined;
@@ -268,14 +275,16 @@ export class LockTable<E extends Placed = TableEntry> {
 
   private dropKey(child: L2Node): void {
     if (this.pending.size > 0) this.pending.delete(child);
-    child.parent.removeChild(child);
+    if (child.idleSlot !== undefined || !child.parent.keeps(child)) return;
+    const gone = this.idleKeys.add(child);
+    if (gone !== undefined) gone.parent.removeChild(gone);
   }
 
   private dropTree(node: L1Node): void {
     if (this.pending.size > 0) this.pending.delete(node);
     if (node.idleSlot !== undefined) return;
     node.shrink();
-    const gone = this.idle.add(node);
+    const gone = this.idleTrees.add(node);
     if (gone !== undefined) this.nodes.delete(gone.l1);
   }
 }

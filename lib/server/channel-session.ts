@@ -1,4 +1,4 @@
-import type { Clock } from '../core/index.js';
+import { NumberMap, type Clock } from '../core/index.js';
 import type { LateAnswer, EngineHost } from './engine-host.js';
 import {
   Ask,
@@ -14,7 +14,7 @@ import {
   type ServerEvent,
   isWireCode,
 } from '../rpc/index.js';
-import { ChannelServerEnd, NumberMap, type Page } from '../session/index.js';
+import { ChannelServerEnd, type Page } from '../session/index.js';
 import { bounded, operationKey, wrongWith } from './channel-checks.js';
 import { channelReport } from './channel-report.js';
 import type { RequestChecks } from './request-checks.js';

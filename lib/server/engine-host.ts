@@ -1,4 +1,5 @@
 import {
+  NumberMap,
   type Clock,
   type HolderPage,
   type LockKey,
@@ -39,7 +40,7 @@ const RETRY_RESERVE_MS = 1_000;
 /** Runs an engine: gives it the time, wakes it, and does what it says, in its order. */
 export class EngineHost {
   private readonly engine: Engine;
-  private readonly answers = new Map<CallId, (answer: LateAnswer) => void>();
+  private readonly answers = new NumberMap<(answer: LateAnswer) => void>();
   private readonly live = new Set<string>();
   private readonly endListeners = new Map<string, Set<(reason: SessionEndReason) => void>>();
   private readonly pending: Effect[] = [];
@@ -203,8 +204,7 @@ export class EngineHost {
   }
 
   private answer(callId: CallId, answer: LateAnswer): void {
-    const listener = this.answers.get(callId);
-    this.answers.delete(callId);
+    const listener = this.answers.delete(callId);
     listener?.(answer);
   }
 

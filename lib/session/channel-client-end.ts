@@ -1,6 +1,6 @@
+import { NumberMap } from '../core/index.js';
 import { ChannelInbox } from './channel-inbox.js';
 import { ChannelOutbox } from './channel-outbox.js';
-import { NumberMap } from './number-map.js';
 import { GrantDigest } from './reconciliation.js';
 import type { Page } from './reconciliation-pages.js';
 

@@ -1,7 +1,7 @@
 import { ChannelClientEnd, type Asker, type ClientParts, type SentOperation } from './channel-client-end.js';
 import { ChannelServerEnd } from './channel-server-end.js';
 import type { Page } from './reconciliation-pages.js';
-import { NumberMap } from './number-map.js';
+import { NumberMap } from '../core/index.js';
 
 interface Operation extends SentOperation {
   readonly ask: 'acquire' | 'cancel' | 'release';

@@ -1,7 +1,7 @@
+import { NumberMap } from '../core/index.js';
 import type { ReadAnswer, Renewal } from './channel-client-end.js';
 import { ChannelInbox } from './channel-inbox.js';
 import { ChannelOutbox } from './channel-outbox.js';
-import { NumberMap } from './number-map.js';
 import { GrantDigest } from './reconciliation.js';
 import { pagesOf, type Page } from './reconciliation-pages.js';
 

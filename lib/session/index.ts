@@ -14,6 +14,5 @@ export * from './channel-client-end.js';
 export * from './channel-inbox.js';
 export * from './channel-outbox.js';
 export * from './channel-server-end.js';
-export * from './number-map.js';
 export * from './reconciliation.js';
 export * from './reconciliation-pages.js';

@@ -1,5 +1,6 @@
 import {
   MAX_FENCE,
+  NumberMap,
   systemClock,
   systemRandom,
   type Clock,
@@ -31,7 +32,7 @@ export class MemoryStore implements LocalStore {
   readonly store = `memory:${process.pid}:${++stores}`;
   readonly condition = 'ok';
   private readonly engine: Engine;
-  private readonly answers = new Map<CallId, (answer: LateAnswer) => void>();
+  private readonly answers = new NumberMap<(answer: LateAnswer) => void>();
   private readonly watchers = new Map<string, Set<(reason: SessionEndReason) => void>>();
   private readonly revocations = new Map<string, (grant: Grant) => void>();
   private calls = 0;
@@ -110,8 +111,7 @@ export class MemoryStore implements LocalStore {
   }
 
   private answer(callId: CallId, answer: LateAnswer): void {
-    const listener = this.answers.get(callId);
-    this.answers.delete(callId);
+    const listener = this.answers.delete(callId);
     this.letGo();
     listener?.(answer);
   }

@@ -5,9 +5,9 @@ const KEPT = 4_096;
 const SPREAD = 0x9e3779b1;
 
 /**
- * What goes on under the numbers of a channel; the numbers are above 0. A Map would do, but they come and go all the time:
- * it would build a new table every few hundred of them, and each old one keeps what stood in it alive until the next full
- * collection. This one deletes in place, and knows the sum of its numbers: two sides with equal sums and sizes hold the same
+ * What goes on under numbers above 0, such as those of a channel or of calls. A Map would do, but they come and go all the
+ * time: it would build a new table every few hundred of them, and each old one keeps what stood in it alive until the next
+ * full collection. This one deletes in place, and knows the sum of its numbers: two sides with equal sums and sizes hold the same
  * ones, as good as surely.
  */
 export class NumberMap<T extends object> {
