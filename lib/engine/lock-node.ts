@@ -70,11 +70,6 @@ export class L1Node extends WaitQueue implements Idle {
     if (this.keeps(child)) this.otherChildren?.delete(child.l2);
   }
 
-  /** Nobody is in it: what remains for the next is small. */
-  shrink(): void {
-    this.otherChildren = undefined;
-  }
-
   /** Every key below that is in use. */
   *children(): IterableIterator<L2Node> {
     if (this.firstChild?.empty === false) yield this.firstChild;

@@ -283,7 +283,6 @@ export class LockTable<E extends Placed = TableEntry> {
   private dropTree(node: L1Node): void {
     if (this.pending.size > 0) this.pending.delete(node);
     if (node.idleSlot !== undefined) return;
-    node.shrink();
     const gone = this.idleTrees.add(node);
     if (gone !== undefined) this.nodes.delete(gone.l1);
   }
