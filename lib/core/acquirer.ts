@@ -76,7 +76,8 @@ export class Acquirer implements AnswerReader {
   private wait(ask: Acquisition, reply: Promise<Reply>): Promise<unknown> {
     const acquired = ask.promise();
     reply.then(
-      (read) => this.read(ask, read),
+      // Read later than it was decided: by clocks that are read anew.
+      (read) => this.readAt(ask, read, this.instance.clock.now()),
       (error: unknown) => this.readError(ask, error),
     );
     return acquired;
@@ -90,9 +91,13 @@ export class Acquirer implements AnswerReader {
 
   /** In the turn in which the driver read it. */
   read(ask: Acquisition, reply: Reply): void {
+    this.readAt(ask, reply, undefined);
+  }
+
+  private readAt(ask: Acquisition, reply: Reply, now: Instant | undefined): void {
     if (isConflict(reply)) return void this.askAnew(ask);
     try {
-      ask.resolve(ask.made(this.answered(ask, reply)));
+      ask.resolve(ask.made(this.answered(ask, reply, now)));
     } catch (error) {
       this.readError(ask, error);
     }
@@ -120,7 +125,7 @@ export class Acquirer implements AnswerReader {
         this.refuseIfOver(ask);
         const reply = await driver.acquire(ask.again(Math.ceil(leftMs), now));
         if (reply === LATER) throw new TypeError(`the ${driver.name} driver owes an answer to nobody`);
-        if (!isConflict(reply)) return ask.resolve(ask.made(this.answered(ask, reply)));
+        if (!isConflict(reply)) return ask.resolve(ask.made(this.answered(ask, reply, clock.now())));
       }
     } catch (error) {
       this.readError(ask, error);
@@ -144,9 +149,10 @@ export class Acquirer implements AnswerReader {
     return closed ? this.instance.closedError(ask.key) : error;
   }
 
-  private answered(ask: Acquisition, reply: Reply): Acquired {
+  /** @param now where it is not the turn in which the driver read the answer. */
+  private answered(ask: Acquisition, reply: Reply, now?: Instant): Acquired {
     if (!reply.granted) return this.busy(ask, reply);
-    const hold = this.adopt(ask, reply, reply.decidedAt ?? this.instance.clock.now());
+    const hold = this.adopt(ask, reply, now ?? reply.decidedAt ?? this.instance.clock.now());
     ask.figures?.granted(hold);
     ask.owner?.add(hold);
     return new CountedHandle(this.instance, hold, ask.askedKey);

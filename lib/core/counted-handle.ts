@@ -5,6 +5,7 @@ import type { Hold, HoldView } from './hold.js';
 import { LATER } from './lock-driver.js';
 import type { LockEnd, LockHandle, ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
+import { ReleaseWait, type ReleasingHandle } from './release-wait.js';
 import { DEFAULT_HOLD_UNTIL_MS, checkDuration, optionError, refuseUnknown } from './options.js';
 
 /** What a handle asks of its instance. */
@@ -12,8 +13,8 @@ export interface HandleHost {
   /** The store's name, for the fence's proof. */
   readonly store: string;
   readonly clock: Clock;
-  /** Tells the store's word on a release under way, but not later than after `timeoutMs`; then `unknown`, reported. */
-  await(hold: Hold, now: Instant, timeoutMs: number, tell: (outcome: ReleaseOutcome) => void): void;
+  /** Tells `wait` the store's word on a release under way, but not later than after `timeoutMs`; then that is reported. */
+  await(hold: Hold, now: Instant, timeoutMs: number, wait: ReleaseWait): void;
   readonly releaseTimeoutMs: number;
   /** A handle was released for the first time after its lock was lost. */
   releasedLost(hold: Hold): void;
@@ -24,7 +25,7 @@ const RELEASED = Promise.resolve<ReleaseOutcome>('released');
 const LOST = Promise.resolve<ReleaseOutcome>('lost');
 
 /** One view of a hold: the handle of its acquire, or a counted re-entry. */
-export class CountedHandle implements LockHandle, HoldView {
+export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   private outcome: Promise<ReleaseOutcome> | undefined;
   /** When it was released by its holder; a loss is known to the hold. */
   private releasedAtMs: number | undefined;
@@ -173,17 +174,14 @@ export class CountedHandle implements LockHandle, HoldView {
     this.tellEnd();
     if (given === undefined || given === 'released') return (this.outcome = RELEASED);
     return (this.outcome = new Promise((resolve) => {
-      const tell = (outcome: ReleaseOutcome): void => {
-        this.toldEnd();
-        resolve(outcome);
-      };
-      if (given !== LATER) tell(given);
-      else this.host.await(this.hold, now, timeoutMs, tell);
+      const wait = new ReleaseWait(this, resolve);
+      if (given !== LATER) wait.givenBack(given);
+      else this.host.await(this.hold, now, timeoutMs, wait);
     }));
   }
 
-  /** Once, although a store may answer after it was given up on. */
-  private toldEnd(): void {
+  /** @internal Once, although a store may answer after it was given up on. */
+  toldEnd(): void {
     const left = this.onLeft;
     this.onLeft = undefined;
     left?.();

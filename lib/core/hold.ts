@@ -8,6 +8,7 @@ import { LOSS_CODES } from './loss-codes.js';
 import { allOf, excluding, including, type Few } from './few.js';
 import type { Frame } from './flow.js';
 import type { Owner } from './owner.js';
+import type { ReleaseReader } from './release-wait.js';
 import { earlier, isPast } from './validity.js';
 import type { LinkedList } from './linked-list.js';
 
@@ -62,7 +63,7 @@ export class Hold implements LeaseTenant {
   private controller: AbortController | undefined;
   /** How its release went; LATER while the store has not answered. */
   private giving: DefiniteRelease | Later | undefined;
-  private awaiting: Few<(outcome: DefiniteRelease) => void> = undefined;
+  private awaiting: Few<ReleaseReader> = undefined;
 
   constructor(
     private readonly host: HoldHost,
@@ -172,13 +173,13 @@ export class Hold implements LeaseTenant {
     this.state = 'released';
     this.giving = outcome;
     this.host.released(this, outcome);
-    for (const tell of allOf(this.awaiting)) tell(outcome);
+    for (const reader of allOf(this.awaiting)) reader.givenBack(outcome);
     this.awaiting = undefined;
   }
 
-  /** Calls `tell` in the turn in which the store's answer to the release under way is read. */
-  whenGivenBack(tell: (outcome: DefiniteRelease) => void): void {
-    this.awaiting = including(this.awaiting, tell);
+  /** Tells `reader` in the turn in which the store's answer to the release under way is read. */
+  whenGivenBack(reader: ReleaseReader): void {
+    this.awaiting = including(this.awaiting, reader);
   }
 
   lose(loss: Loss, releaseToo: boolean): void {

@@ -22,9 +22,9 @@ import {
   type RenewReply,
   type ServerChange,
 } from './lock-driver.js';
-import type { ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
 import { optionError } from './options.js';
+import type { ReleaseWait } from './release-wait.js';
 import type { Random } from './random.js';
 import type { ResolvedOptions } from './resolve.js';
 import { noTelemetry } from './telemetry.js';
@@ -184,15 +184,12 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     return this.options.releaseTimeoutMs;
   }
 
-  await(hold: Hold, now: Instant, timeoutMs: number, tell: (outcome: ReleaseOutcome) => void): void {
-    const late = this.patience.at(now.monoMs + timeoutMs, () => {
+  await(hold: Hold, now: Instant, timeoutMs: number, wait: ReleaseWait): void {
+    wait.late = this.patience.at(now.monoMs + timeoutMs, () => {
       this.tellUnanswered(hold, timeoutMs);
-      tell('unknown');
+      wait.giveUp();
     });
-    hold.whenGivenBack((outcome) => {
-      late.cancel();
-      tell(outcome);
-    });
+    hold.whenGivenBack(wait);
   }
 
   private tellUnanswered(hold: Hold, timeoutMs: number): void {

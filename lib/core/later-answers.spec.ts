@@ -1,5 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createKlock, LATER, type DriverAcquire, type KlockInstance, type LockEvent } from './index.js';
+import {
+  createKlock,
+  LATER,
+  type DriverAcquire,
+  type DriverGrant,
+  type KlockInstance,
+  type LockEvent,
+} from './index.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedDriver } from './scripted-driver.js';
 
@@ -51,6 +58,22 @@ describe('an acquire whose answer is told later', () => {
     request(first).settle?.(grant);
     await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
+
+  it.each(['a promise', 'a listener'])(
+    '[D2] is judged by the clocks of the turn in which it is read, whatever they showed when it was decided: %s',
+    async (why) => {
+      if (why === 'a listener') klock.on('lock.granted', () => undefined);
+      else store.onAcquire = (given) => (asked.push(given), new Promise((resolve) => (promised = resolve)));
+      let promised: (grant: DriverGrant) => void = () => undefined;
+      const acquiring = klock.acquire('k');
+      const grant = { ...store.grant(request(first)), decidedAt: clock.now() };
+      if (why === 'a listener') request(first).settle?.(grant);
+      else promised(grant);
+      // The process stands still before whoever waits is called.
+      clock.block(1_001);
+      await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    },
+  );
 
   it('[D4] is asked again under a new id where the grant of its own has ended', async () => {
     const acquiring = klock.acquire('k');

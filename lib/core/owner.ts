@@ -44,7 +44,7 @@ export class Owner implements LockOwner {
 function givenBack(hold: Hold): Promise<unknown> {
   return new Promise((resolve) => {
     const outcome = hold.giveBack();
-    if (outcome === LATER) hold.whenGivenBack(resolve);
+    if (outcome === LATER) hold.whenGivenBack({ givenBack: resolve });
     else resolve(outcome);
   });
 }

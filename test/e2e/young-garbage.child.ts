@@ -41,10 +41,14 @@ const LOADS: Record<string, Load> = {
   'one key': { keyOf: () => ['hot'], pairs: 20 },
 };
 
+/** `perf_hooks.constants.NODE_PERFORMANCE_GC_MAJOR`. */
+const FULL = 4;
+
 let fullCollections = 0;
 new PerformanceObserver((list) => {
-  for (const { detail } of list.getEntries())
-    if ((detail as { readonly kind: number }).kind === 4) fullCollections++;
+  for (const entry of list.getEntries())
+    if ((entry as unknown as { readonly detail: { readonly kind: number } }).detail.kind === FULL)
+      fullCollections++;
 }).observe({ entryTypes: ['gc'] });
 
 async function oneRound({ keyOf, pairs }: Load): Promise<void> {

@@ -260,7 +260,7 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     try {
       const reply = this.askStore(waiter, leftMs);
       if (reply === LATER) return;
-      const answer = this.answered(waiter, reply);
+      const answer = this.answered(waiter, reply, 'later');
       // A turn comes inside somebody else's release, which is told first.
       queueMicrotask(() => waiter.settle(answer));
     } catch (error) {
@@ -300,8 +300,12 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     waiter.fail(error);
   }
 
-  private answered(waiter: LocalWaiter, reply: Reply): Reply {
-    if (reply.granted) return this.shared.add(new SharedGrant(reply, waiter, this.host.clock)).current;
+  /** @param told when its caller reads it: in this turn, or later and by other readings of the clocks. */
+  private answered(waiter: LocalWaiter, reply: Reply, told: 'now' | 'later' = 'now'): Reply {
+    if (reply.granted) {
+      const shared = new SharedGrant(reply, waiter, this.host.clock.now());
+      return this.shared.add(shared).firstFor(told);
+    }
     this.free(waiter);
     return reply;
   }

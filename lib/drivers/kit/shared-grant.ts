@@ -1,6 +1,5 @@
 import {
   msUntil,
-  type Clock,
   type DriverGrant,
   type GrantEnd,
   type Instant,
@@ -23,17 +22,22 @@ export class SharedGrant implements Linked<SharedGrant> {
   current: PassedGrant;
   private position = 0;
   private pinned = false;
-  private readonly readAtMs: number;
 
   /** Made in the turn in which the store's answer was read. */
   constructor(
     /** As the store granted it. */
     readonly base: DriverGrant,
     public holder: LocalWaiter,
-    clock: Clock,
+    /** Both clocks as read in that turn. */
+    private readonly readAt: Instant,
   ) {
-    this.readAtMs = clock.monoMs();
     this.current = new PassedGrant(this, base.fence);
+  }
+
+  /** As its first holder gets it. */
+  firstFor(told: 'now' | 'later'): PassedGrant {
+    if (told === 'now') this.current.decidedAt = this.readAt;
+    return this.current;
   }
 
   /** From now on it only goes back to the store. */
@@ -51,7 +55,7 @@ export class SharedGrant implements Linked<SharedGrant> {
       next.request.passable === true &&
       next.request.ttlMs === request.ttlMs &&
       next.request.signal?.aborted !== true &&
-      now.monoMs - this.readAtMs <= PASS_ON_MS &&
+      now.monoMs - this.readAt.monoMs <= PASS_ON_MS &&
       this.hasTime(now)
     );
   }
@@ -74,6 +78,7 @@ export class SharedGrant implements Linked<SharedGrant> {
 export class PassedGrant implements DriverGrant {
   readonly granted = true;
   readonly span = 1;
+  decidedAt: Instant | undefined = undefined;
   private ownEnd: GrantEnd | undefined = undefined;
 
   constructor(
