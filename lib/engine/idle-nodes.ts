@@ -3,7 +3,7 @@ const MAX_IDLE = 4_096;
 
 /** What stays in the table for a while after the last one has left it. */
 export interface Idle {
-  /** Where it stands among the idle. Undefined while somebody is in it, and before. */
+  /** Where it stands among the idle. Undefined while somebody is in it, before, and once it had to go. */
   idleSlot: number | undefined;
 }
 
@@ -28,6 +28,8 @@ export class IdleNodes<N extends Idle> {
     this.ring[slot] = node;
     node.idleSlot = slot;
     if (gone === undefined) this.count++;
+    // The slot is another's now.
+    else gone.idleSlot = undefined;
     return gone;
   }
 
