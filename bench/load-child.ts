@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { heapBytes, serve } from './children/serve.js';
 import { loadContender, type Addresses, type ContenderName, type LockClient } from './contenders/index.js';
-import { burst, warmedUpByBursts, type BurstLoad } from './loads/burst.js';
+import { bursts, warmedUpByBursts, type BurstLoad, type BurstSamples } from './loads/burst.js';
 import { cancelAll } from './loads/cancel.js';
+import { HostedLine, JoinedLine, type Series, type StartingLine } from './loads/starting-line.js';
 import { steady, type SteadyLoad } from './loads/steady.js';
 
 // One process of one contender: opens its client and carries out loads when told to.
@@ -13,6 +14,7 @@ const clients: LockClient[] = [];
 const held: unknown[] = [];
 let warm = false;
 let warmForBursts = false;
+let line: StartingLine | undefined;
 const AT_ONCE = 64;
 const FIRST_WARM_UP = 6;
 /** Of the pairs of the first warm-up, before each later measurement. */
@@ -51,6 +53,27 @@ async function warmUpForBursts(waiters: number, pairs: number): Promise<void> {
   await warmedUpByBursts(client(), waiters, pairs);
 }
 
+/** Says to other processes when each burst begins; the port where they join. */
+async function hostBursts(guests: number, series: Series): Promise<number> {
+  const hosted = new HostedLine(guests, series);
+  line = hosted;
+  return await hosted.open();
+}
+
+async function joinBursts(port: number): Promise<void> {
+  line = await JoinedLine.join(port);
+}
+
+/** The bursts of the line this process stands at. */
+async function linedUpBursts(load: BurstLoad): Promise<BurstSamples> {
+  if (line === undefined) throw new Error('nobody says when the bursts begin');
+  try {
+    return await bursts(client(), load, line);
+  } finally {
+    line.close();
+  }
+}
+
 /** Takes locks and keeps them as long as this process lives. */
 async function hold(from: number, count: number): Promise<void> {
   const taker = client();
@@ -72,7 +95,9 @@ serve({
   hold,
   steady: (load: SteadyLoad) => steady(client(), warmedUp(load)),
   warmUpForBursts,
-  burst: (load: BurstLoad) => burst(client(), load),
+  hostBursts,
+  joinBursts,
+  bursts: linedUpBursts,
   cancelAll: (key: string, waiters: number) => cancelAll(client(), key, waiters),
   heap: heapBytes,
 });

@@ -1,6 +1,12 @@
 import { REDIS_LIBRARIES, type ContenderName } from '../contenders/index.js';
+import type { Bench } from '../bench.js';
+import type { Series } from '../loads/starting-line.js';
 import { measureBurst, type BurstPlan } from './measure-burst.js';
 import type { Workload } from './workload.js';
+
+/** How long nobody does anything before a burst that finds everything asleep. */
+const SILENCE_MS = 20;
+const AFTER_SILENCE: readonly ContenderName[] = ['klock', 'klock-redis', 'redlock-best', 'nest-redlock-best'];
 
 export const burst: Workload = {
   name: 'burst',
@@ -16,14 +22,35 @@ export const burst: Workload = {
       ...(wanted('P9') ? (['klock-redis'] as const) : []),
       ...libraries,
     ];
+    const series: Series = { restMs: 0, forMs: bench.pick(250, 1_500), atMost: 500 };
     for (const processes of [1, 2]) {
-      const plan: BurstPlan = { processes, waitersEach: 64 / processes, budgetMs: bench.pick(250, 1_500) };
-      await bench.interleaved({
-        workload: 'burst',
-        at: `${processes} × ${plan.waitersEach} waiters`,
-        contenders,
-        measure: (name) => measureBurst(bench, name, plan),
+      const waitersEach = 64 / processes;
+      await measureAll(bench, contenders, `${processes} × ${waitersEach} waiters`, {
+        processes,
+        waitersEach,
+        series,
       });
     }
+    if (bench.quick) return;
+    const rested = contenders.filter((name) => AFTER_SILENCE.includes(name));
+    await measureAll(bench, rested, `1 × 64 waiters, ${SILENCE_MS} ms after anything else`, {
+      processes: 1,
+      waitersEach: 64,
+      series: { ...series, restMs: SILENCE_MS },
+    });
   },
 };
+
+async function measureAll(
+  bench: Bench,
+  contenders: readonly ContenderName[],
+  at: string,
+  plan: BurstPlan,
+): Promise<void> {
+  await bench.interleaved({
+    workload: 'burst',
+    at,
+    contenders,
+    measure: (name) => measureBurst(bench, name, plan),
+  });
+}

@@ -1,21 +1,18 @@
 import type { Bench, Measured } from '../bench.js';
 import type { Child } from '../children/child.js';
 import { loadContender, type ContenderName } from '../contenders/index.js';
-import type { BurstLoad, BurstSample } from '../loads/burst.js';
-import { sharedNow } from '../loads/sample.js';
+import type { BurstLoad, BurstSample, BurstSamples } from '../loads/burst.js';
+import type { Series } from '../loads/starting-line.js';
 import { median, percentile } from '../numbers.js';
 import { commandsOf } from '../servers/stores.js';
 
 export interface BurstPlan {
   readonly processes: number;
   readonly waitersEach: number;
-  /** Bursts go on until this is over; the first one only warms up unless it took that long. */
-  readonly budgetMs: number;
+  /** The first burst is not counted unless it is the only one. */
+  readonly series: Series;
 }
 
-/** Time for the message to reach every process before the burst begins. */
-const LEAD_MS = 15;
-const MAX_BURSTS = 60;
 /** In each process, before its first burst is measured, if it can do them in time: bursts are short, and Node compiles what runs often. */
 const WARM_PAIRS = 64_000;
 const PER = 10_000;
@@ -39,23 +36,29 @@ export async function measureBurst(bench: Bench, name: ContenderName, plan: Burs
   await Promise.all(processes.map((child) => child.call('warmUpForBursts', plan.waitersEach, warmPairs)));
   const redis = needs === 'redis' ? (await bench.stage.server('redis')).address : undefined;
   const commandsBefore = redis === undefined ? 0 : await commandsOf(redis);
-  const all: Burst[] = [];
-  const until = performance.now() + plan.budgetMs;
-  do all.push(await oneBurst(bench, name, processes, plan.waitersEach));
-  while (performance.now() < until && all.length < MAX_BURSTS);
+  const samples = await together(processes, plan);
   const commands = redis === undefined ? undefined : (await commandsOf(redis)) - commandsBefore - 1;
-  return measured(all, commands);
+  bench.check(name, samples);
+  return measured(burstsOf(samples), commands);
 }
 
-async function oneBurst(
-  bench: Bench,
-  name: ContenderName,
-  processes: readonly Child[],
-  waiters: number,
-): Promise<Burst> {
-  const load: BurstLoad = { key: 'burst', waiters, startAtMs: sharedNow() + LEAD_MS };
-  const samples = await Promise.all(processes.map((child) => child.call<BurstSample>('burst', load)));
-  bench.check(name, samples);
+/** The first process says when each burst begins. */
+async function together(processes: readonly Child[], plan: BurstPlan): Promise<BurstSamples[]> {
+  const [host, ...guests] = processes;
+  const port = await host?.call('hostBursts', guests.length, plan.series);
+  await Promise.all(guests.map((guest) => guest.call('joinBursts', port)));
+  const load: BurstLoad = { key: 'burst', waiters: plan.waitersEach };
+  return await Promise.all(processes.map((child) => child.call<BurstSamples>('bursts', load)));
+}
+
+/** What the processes did at the same time is one burst. */
+function burstsOf(samples: readonly BurstSamples[]): Burst[] {
+  return (samples[0]?.bursts ?? []).map((_, at) =>
+    burstOf(samples.map(({ bursts }) => bursts[at]).filter((burst) => burst !== undefined)),
+  );
+}
+
+function burstOf(samples: readonly BurstSample[]): Burst {
   const startedMs = Math.min(...samples.map((sample) => sample.startedMs));
   const endedMs = Math.max(...samples.map((sample) => sample.endedMs));
   return {

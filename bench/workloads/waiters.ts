@@ -1,11 +1,14 @@
 import type { Bench } from '../bench.js';
 import { loadContender, type ContenderName } from '../contenders/index.js';
+import type { Series } from '../loads/starting-line.js';
 import { measureBurst } from './measure-burst.js';
 import type { Workload } from './workload.js';
 
 const ON_THE_CHANNEL: readonly ContenderName[] = ['klock', 'klock-each-asks'];
 /** A call for each waiter: with 10,000 of them a burst would outlast every bound of a wait. */
 const FEW: readonly ContenderName[] = [...ON_THE_CHANNEL, 'klock-six-rpc'];
+
+const ONCE: Series = { restMs: 20, forMs: 0, atMost: 1 };
 
 export const waiters: Workload = {
   name: 'waiters',
@@ -26,7 +29,7 @@ async function eachOnce(bench: Bench, count: number, contenders: readonly Conten
     workload: 'waiters',
     at: `${count.toLocaleString('en')} waiters, each once`,
     contenders,
-    measure: (name) => measureBurst(bench, name, { processes: 1, waitersEach: count, budgetMs: 0 }),
+    measure: (name) => measureBurst(bench, name, { processes: 1, waitersEach: count, series: ONCE }),
   });
 }
 
