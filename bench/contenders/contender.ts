@@ -19,13 +19,13 @@ export interface LockClient {
    */
   section(key: Key, held: Held, signal?: AbortSignal): Promise<unknown>;
   /** Takes the key and keeps it for as long as what this resolves with is referenced and the process lives. */
-  take?(key: Key): Promise<unknown>;
+  take?(key: Key): Promise<{ release(): Promise<unknown> }>;
   close(): Promise<unknown>;
 }
 
 export type Key = readonly [string] | readonly [string, string];
-/** Is told the fence, where the contender has one: holds with a fence are checked. */
-export type Held = (fence?: bigint) => unknown;
+/** What is done while holding: nothing, and at once. Told the fence, where the contender has one: holds with a fence are checked. */
+export type Held = (fence?: bigint) => void;
 
 export type Family = 'klock' | 'bare' | 'redis-library' | 'etcd-library';
 

@@ -51,7 +51,7 @@ export const contender: Contender = {
     return Promise.resolve({
       section: async ([key], held) => {
         await stream.ask(key);
-        await held();
+        held();
         await stream.ask('');
       },
       close: () => Promise.resolve(client.close()),

@@ -16,7 +16,7 @@ export const contender: Contender = {
         const put = client.put(name).value('').lease(leaseId);
         const { succeeded } = await client.if(name, 'Create', '==', 0).then(put).commit();
         if (!succeeded) throw new Error(`${name} was there`);
-        await held();
+        held();
         await client.delete().key(name).exec();
       },
       close: async () => {

@@ -11,7 +11,7 @@ export const contender: Contender = {
     return Promise.resolve({
       section: async ([key], held) => {
         const lock = await client.lock(`etcd3:${key}`).acquire();
-        await held();
+        held();
         await lock.release();
       },
       close: () => Promise.resolve(client.close()),

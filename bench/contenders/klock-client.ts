@@ -12,7 +12,7 @@ export async function klockClient(
   return {
     section: async (key, held, signal) => {
       const lock = await klock.acquire(key, signal === undefined ? undefined : { signal });
-      await held(lock.fence);
+      held(lock.fence);
       return lock.release();
     },
     take: (key) => klock.acquire(key),

@@ -33,7 +33,7 @@ export function redisSemaphoreContender(
         section: async ([key], held) => {
           const mutex = new Mutex(redis, `semaphore:${key}`, options);
           await mutex.acquire();
-          await held();
+          held();
           await mutex.release();
         },
         close: () => Promise.resolve(redis.disconnect()),

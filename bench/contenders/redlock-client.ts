@@ -29,7 +29,7 @@ export function redlockContender(title: string, settings: RedlockSettings): Cont
       return Promise.resolve({
         section: async ([key], held) => {
           const lock = await redlock.acquire([`redlock:${key}`], LEASE_MS);
-          await held();
+          held();
           await lock.release();
         },
         close: () => Promise.resolve(redis.disconnect()),
