@@ -21,6 +21,11 @@ export interface HandleHost {
   extend(hold: Hold, ttlMs: number | undefined): Promise<void>;
 }
 
+/** Who is told when the section that took a handle has ended. */
+export interface LeavingHost {
+  leaveSection(): void;
+}
+
 const RELEASED = Promise.resolve<ReleaseOutcome>('released');
 const LOST = Promise.resolve<ReleaseOutcome>('lost');
 
@@ -34,7 +39,7 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   private pins = 0;
   private whenUnpinned: (() => void) | undefined;
   /** Ends the section that took this handle, once its release has an outcome. */
-  private onLeft: (() => void) | undefined;
+  private leaving: LeavingHost | undefined;
 
   constructor(
     /** @internal */
@@ -131,21 +136,23 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   }
 
   /**
-   * Ends the section that took this handle: now, or when the work of `holdUntil` has settled; `left` runs at the true end.
+   * Ends the section that took this handle: now, or when the work of `holdUntil` has settled; `host` is told at the true end.
+   * A loss that is due has happened when this returns.
    * @internal
    */
-  leave(left: () => void): Promise<ReleaseOutcome> {
-    if (this.pins === 0) return this.releaseThen(left);
-    this.whenUnpinned = () => void this.releaseThen(left);
+  leave(host: LeavingHost): Promise<ReleaseOutcome> {
+    if (this.pins === 0) return this.releaseFor(host);
+    this.whenUnpinned = () => void this.releaseFor(host);
+    void this.hold.held;
     return RELEASED;
   }
 
   /** A release never rejects, and one that is answered at once needs no turn to say so. */
-  private releaseThen(left: () => void): Promise<ReleaseOutcome> {
-    if (this.outcome !== undefined) return this.release().then((how) => (left(), how));
-    this.onLeft = left;
+  private releaseFor(host: LeavingHost): Promise<ReleaseOutcome> {
+    if (this.outcome !== undefined) return this.release().then((how) => (host.leaveSection(), how));
+    this.leaving = host;
     const outcome = this.release();
-    if (outcome === RELEASED || outcome === LOST) left();
+    if (outcome === RELEASED || outcome === LOST) host.leaveSection();
     return outcome;
   }
 
@@ -182,9 +189,9 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
 
   /** @internal Once, although a store may answer after it was given up on. */
   toldEnd(): void {
-    const left = this.onLeft;
-    this.onLeft = undefined;
-    left?.();
+    const { leaving } = this;
+    this.leaving = undefined;
+    leaving?.leaveSection();
   }
 
   private async repeated(first: Promise<ReleaseOutcome>): Promise<ReleaseOutcome> {

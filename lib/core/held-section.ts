@@ -46,7 +46,7 @@ export class HeldSection implements Section, Frame {
   leave(): Promise<ReleaseOutcome> {
     if (this.left !== undefined) return this.left;
     this.hold.exit(this);
-    return (this.left = this.handle.leave(() => this.instance.leaveSection()));
+    return (this.left = this.handle.leave(this.instance));
   }
 }
 
@@ -61,8 +61,10 @@ export async function runSection<T>(entered: HeldSection | Promise<HeldSection>,
     await section.leave();
     throw error;
   }
+  const leaving = section.leave();
+  // Read in the turn of the release: what its answer says cannot have disturbed the work any more.
   const { lost } = section;
-  await section.leave();
+  await leaving;
   if (lost !== undefined) throw withResult(lost, result);
   return result;
 }

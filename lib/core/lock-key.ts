@@ -72,9 +72,12 @@ export function formatKey(key: LockKey): string {
 }
 
 const ESCAPED = /[%/:{}]/g;
+const HAS_ESCAPED = /[%/:{}]/;
 
 /** Percent-escapes `%`, `/`, `:`, `{` and `}` of one interpolated value, so that joined parts never collide. */
 export function escapeKeyPart(part: string): string {
+  // Most values have none of them.
+  if (!HAS_ESCAPED.test(part)) return part;
   return part.replace(ESCAPED, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 

@@ -14,7 +14,10 @@ export interface SectionOptions extends AcquireOptions {
 /** A lock held for a piece of work, known to the flow that runs inside it: what `withLock` and `@Locked` are made of. */
 export interface Section {
   readonly handle: LockHandle;
-  /** Set once the lock was lost; read it after the work, before using its result. */
+  /**
+   * Set once the lock was lost; read it after the work, before using its result. In the turn of `leave`, and after it, as
+   * `leave` found it: what the release brings to light does not count.
+   */
   readonly lost: LockLostError | undefined;
   /** Whether `maxHoldMs` ends the call although its work goes on. */
   readonly endsByItself: boolean;

@@ -10,6 +10,7 @@ export interface LockParameter {
 }
 
 const PARAMETERS = Symbol.for('klock.nest.parameters.v1');
+const NONE: ReadonlyMap<string | symbol, readonly LockParameter[]> = new Map();
 type Holder = { [PARAMETERS]?: Map<string | symbol, LockParameter[]> };
 
 /**
@@ -46,7 +47,7 @@ function lockParameter(decorator: string, kind: LockParameterKind): ParameterDec
 
 /** Parameters that the wrapper fills, of the methods a class declares itself. */
 export function parametersOf(prototype: object): ReadonlyMap<string | symbol, readonly LockParameter[]> {
-  return Object.hasOwn(prototype, PARAMETERS) ? (prototype as Required<Holder>)[PARAMETERS] : new Map();
+  return Object.hasOwn(prototype, PARAMETERS) ? (prototype as Required<Holder>)[PARAMETERS] : NONE;
 }
 
 function ownParameters(prototype: object): Map<string | symbol, LockParameter[]> {

@@ -70,9 +70,9 @@ function checkLiterals(
 
 function fill(literals: readonly string[], paths: readonly Path[], args: readonly unknown[]): string {
   let segment = literals[0] ?? '';
-  for (const [position, path] of paths.entries()) {
+  paths.forEach((path, position) => {
     segment += escapeKeyPart(keyPartText(valueAt(path, args), path.place)) + (literals[position + 1] ?? '');
-  }
+  });
   return segment;
 }
 

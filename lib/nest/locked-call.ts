@@ -117,7 +117,7 @@ export class LockedCall {
     return section === undefined ? body() : section.run(body);
   }
 
-  /** The error that a loss makes of a result, if the rules say so. Asked before the section is left. */
+  /** The error that a loss makes of a result, if the rules say so. Asked before the section is left, or in that turn. */
   lossOf(section: Section, result?: unknown): LockLostError | undefined {
     const { lost } = section;
     if (lost === undefined || this.method.rules.onLost === 'ignore') return undefined;

@@ -25,9 +25,10 @@ export async function asPromise(call: LockedCall): Promise<unknown> {
   }
   const stream = handOver(call, section, result);
   if (stream !== undefined) return stream;
-  // Asked before the release: what the release finds out cannot have disturbed the body any more.
+  const leaving = section.leave();
+  // Asked in the turn of the release: what its answer says cannot have disturbed the body any more.
   const loss = call.lossOf(section, result);
-  await section.leave();
+  await leaving;
   if (loss !== undefined) throw loss;
   return result;
 }

@@ -111,6 +111,7 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
 
   /** Whose turn has come and who may hold what the one before held, without the store being asked. */
   private takeNext(shared: SharedGrant, now: Instant): LocalWaiter | undefined {
+    if (this.turned.length === 0) return undefined;
     const at = this.turned.findIndex((waiter) => sameKey(waiter, shared.holder));
     const next = this.turned[at];
     if (next === undefined || !shared.mayPassTo(next, now)) return undefined;
