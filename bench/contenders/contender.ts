@@ -37,6 +37,9 @@ export interface Contender {
   open(addresses: Addresses): Promise<LockClient>;
 }
 
+/** What a decorated method of a contender returns: it has nothing to wait for. */
+export const DONE = Promise.resolve();
+
 /** Every wait of a benchmark is bounded: a contender that starves its callers is told so by its errors. */
 export const WAIT_MS = 60_000;
 

@@ -1,5 +1,5 @@
 import type { DynamicModule } from '@nestjs/common';
-import { addressOf, LEASE_MS, type Contender, type Held } from './contender.js';
+import { addressOf, DONE, LEASE_MS, type Contender, type Held } from './contender.js';
 import { nestApp } from './nest-peer.js';
 import { peer } from './peers.js';
 
@@ -28,7 +28,7 @@ export function murlockContender(title: string, settings: MurLockSettings): Cont
         @MurLock(LEASE_MS, ...(flatWait ? [wait, 'id'] : ['id']))
         close(id: string, held: Held): Promise<void> {
           held();
-          return Promise.resolve();
+          return DONE;
         }
       }
 

@@ -1,5 +1,5 @@
 import type { DynamicModule } from '@nestjs/common';
-import { addressOf, LEASE_MS, type Contender, type Held } from './contender.js';
+import { addressOf, DONE, LEASE_MS, type Contender, type Held } from './contender.js';
 import { nestApp } from './nest-peer.js';
 import { peer } from './peers.js';
 import type { RedlockSettings } from './redlock-settings.js';
@@ -26,7 +26,7 @@ export function nestRedlockContender(title: string, settings: RedlockSettings): 
         @Redlock((_, id) => `nest-redlock:${id}`, LEASE_MS)
         close(_id: string, held: Held): Promise<void> {
           held();
-          return Promise.resolve();
+          return DONE;
         }
       }
 
