@@ -74,7 +74,7 @@ export class ChannelAcquire implements BoundedAsker {
     private readonly request: DriverAcquire,
   ) {
     const { signal, waitMs } = request;
-    this.startedMs = host.clock.monoMs();
+    this.startedMs = request.askedAt?.monoMs ?? host.clock.monoMs();
     this.endMs = this.startedMs + waitMs;
     this.asker = askerOf(request);
     if (signal !== undefined)
@@ -168,7 +168,7 @@ export class ChannelAcquire implements BoundedAsker {
       channel.ask(releaseOperation(operation, 0), nobody(operation));
       return this.again('session-over', { kind: 'unsent', cause: new Error('the grant came too late') });
     }
-    const grant = new ChannelGrant(channel, operation, key, token, fence, span);
+    const grant = new ChannelGrant(channel, operation, key, token, fence, span, channel.readAt);
     channel.keep(grant);
     this.host.storeSaid(undefined);
     this.settle(grant);

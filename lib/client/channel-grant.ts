@@ -1,4 +1,4 @@
-import type { KeptLease, LockKey } from '../core/index.js';
+import type { Instant, KeptLease, LockKey } from '../core/index.js';
 import type { ChannelRelease } from './channel-release.js';
 import type { ChannelSession } from './channel-session.js';
 import type { SessionGrant } from './session-grants.js';
@@ -19,6 +19,8 @@ export class ChannelGrant implements SessionGrant {
     readonly token: string,
     readonly fence: bigint,
     readonly span: number,
+    /** The turn in which its frame was read. */
+    readonly decidedAt: Instant,
   ) {}
 
   /** What the server knows its request by. */

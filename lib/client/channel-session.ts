@@ -1,4 +1,4 @@
-import type { Clock, DriverGrant, Random, RenewReply, Timer } from '../core/index.js';
+import type { Clock, DriverGrant, Instant, Random, RenewReply, Timer } from '../core/index.js';
 import { type ChannelAnswer, type ChannelOperation, type ServerFrame } from '../rpc/index.js';
 import {
   backoffMs,
@@ -70,6 +70,8 @@ export class ChannelSession implements StreamListener {
   private look: Timer | undefined;
   private lookAtMs = Infinity;
   private believable = false;
+  /** Both clocks as read when the reading of the last frame began: one reading for all its answers, which are read in its turn. */
+  readAt: Instant;
   /** Number of the last operation sent on the current stream. */
   private lastSent = 0;
   private readonly halves = new HalfFrames((frame) => this.read(frame));
@@ -79,6 +81,7 @@ export class ChannelSession implements StreamListener {
     private stream: ChannelStream | undefined,
     private readonly host: ChannelSessionHost,
   ) {
+    this.readAt = host.clock.now();
     this.side = new ChannelClientEnd(operationBytes, {
       orphan: (operation) => this.give(releaseOperation(operation, 0)),
       forgotten: (operation) => this.give(cancelOperation(operation)),
@@ -157,11 +160,12 @@ export class ChannelSession implements StreamListener {
   private read(frame: ServerFrame): void {
     const { stream } = this;
     if (stream === undefined) return;
-    stream.link.heardAtMs = this.host.clock.monoMs();
+    this.readAt = this.host.clock.now();
+    stream.link.heardAtMs = this.readAt.monoMs;
     if (frame.welcome !== undefined) this.greeted();
     if (frame.renewed !== undefined) this.renewedBy(frame.renewed);
     if (this.session.over.fired) return;
-    this.believable = this.session.lease.alive;
+    this.believable = this.session.lease.aliveAt(this.readAt);
     const inOrder = this.side.receive(frame);
     // A welcome alone may be followed by the same trouble; what was answered is progress.
     if (frame.answers.length > 0 || frame.renewed !== undefined) this.failures = 0;

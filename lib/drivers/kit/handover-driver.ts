@@ -259,7 +259,7 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     waiter.stopWaiting();
     const leftMs = Math.max(0, Math.ceil(waiter.waitUntilMs - this.host.clock.monoMs()));
     try {
-      const reply = this.askStore(waiter, leftMs);
+      const reply = this.askStore(waiter, leftMs, undefined);
       if (reply === LATER) return;
       const answer = this.answered(waiter, reply, 'later');
       // A turn comes inside somebody else's release, which is told first.
@@ -272,7 +272,7 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
 
   private ask(waiter: LocalWaiter, waitMs: number): Reply | Promise<Reply> | Later {
     try {
-      const reply = this.askStore(waiter, waitMs);
+      const reply = this.askStore(waiter, waitMs, waiter.request.askedAt);
       return reply === LATER ? waiter.later() : this.answered(waiter, reply);
     } catch (error) {
       this.free(waiter);
@@ -281,12 +281,13 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
   }
 
   /** The store's answer, or that it tells the waiter later, however it does that. */
-  private askStore(waiter: LocalWaiter, waitMs: number): Reply | Later {
-    const request = new StoreRequest(waiter, waitMs, this.table, this);
+  private askStore(waiter: LocalWaiter, waitMs: number, askedAt: Instant | undefined): Reply | Later {
+    const request = new StoreRequest(waiter, waitMs, askedAt, this.table, this);
     const reply = this.inner.acquire(request);
     if (reply === LATER || !('then' in reply)) return reply;
     reply.then(
-      (later) => request.settle(later),
+      // Read later than it was decided: by clocks that are read anew.
+      (later) => waiter.settle(this.answered(waiter, later, 'now', this.host.clock.now())),
       (error: unknown) => request.fail(error),
     );
     return LATER;
@@ -301,10 +302,13 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     waiter.fail(error);
   }
 
-  /** @param told when its caller reads it: in this turn, or later and by other readings of the clocks. */
-  private answered(waiter: LocalWaiter, reply: Reply, told: 'now' | 'later' = 'now'): Reply {
+  /**
+   * @param told when its caller reads it: in this turn, or later and by other readings of the clocks.
+   * @param now where it is not the turn in which the driver read the answer.
+   */
+  private answered(waiter: LocalWaiter, reply: Reply, told: 'now' | 'later' = 'now', now?: Instant): Reply {
     if (reply.granted) {
-      const shared = new SharedGrant(reply, waiter, this.host.clock.now());
+      const shared = new SharedGrant(reply, waiter, now ?? reply.decidedAt ?? this.host.clock.now());
       return this.shared.add(shared).firstFor(told);
     }
     this.free(waiter);

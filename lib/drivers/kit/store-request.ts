@@ -1,4 +1,4 @@
-import type { DriverAcquire, LockKey } from '../../core/index.js';
+import type { DriverAcquire, Instant, LockKey } from '../../core/index.js';
 import type { LockTable } from '../../engine/index.js';
 import type { LocalWaiter, Reply } from './local-waiter.js';
 
@@ -16,6 +16,8 @@ export class StoreRequest implements DriverAcquire {
   constructor(
     private readonly waiter: LocalWaiter,
     readonly waitMs: number,
+    /** Undefined for one that waited in its local queue. */
+    readonly askedAt: Instant | undefined,
     private readonly table: LockTable<LocalWaiter>,
     private readonly reader: StoreReader,
   ) {}
