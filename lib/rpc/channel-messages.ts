@@ -77,7 +77,14 @@ function writeAcquire(writer: WireWriter, operation: ChannelOperation): void {
 }
 
 export function readOperation(reader: WireReader): ChannelOperation {
-  let [l1, l2, waitMs, span, cancel, release, keepMs, inspect] = ['', '', 0, 1, 0, 0, 0, false];
+  let l1 = '';
+  let l2 = '';
+  let waitMs = 0;
+  let span = 1;
+  let cancel = 0;
+  let release = 0;
+  let keepMs = 0;
+  let inspect = false;
   let metadata: Record<string, string> | undefined;
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     switch (tag) {
@@ -145,7 +152,12 @@ export function writeAnswer(writer: WireWriter, answer: ChannelAnswer): void {
 }
 
 export function readAnswer(reader: WireReader): ChannelAnswer {
-  let [operation, outcome, token, fence, span] = [0, 0, '', 0n, 1];
+  // Each by itself: a list of first values would be made for every answer.
+  let operation = 0;
+  let outcome = 0;
+  let token = '';
+  let fence = 0n;
+  let span = 1;
   let error: WireError | undefined;
   let report: ChannelReport | undefined;
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
