@@ -16,7 +16,7 @@ let warm = false;
 let warmForBursts = false;
 let line: StartingLine | undefined;
 const AT_ONCE = 64;
-const FIRST_WARM_UP = 6;
+const FIRST_WARM_UP = 2;
 /** Of the pairs of the first warm-up, before each later measurement. */
 const AGAIN = 1 / 4;
 

@@ -8,6 +8,8 @@ const PER = 10_000;
 
 /** Until then Node runs most of a contender's code without having compiled it: at 1 in flight a second is not enough. */
 const WARM_PAIRS = 8_000;
+/** Before each measurement: a process that stood idle while others were measured takes most of a second to be as fast again. */
+const WARM_MS = 1_000;
 
 /** Loads one process of a contender for a moment. */
 export async function measureSteady(
@@ -20,7 +22,7 @@ export async function measureSteady(
   const before = await bench.stage.serverCpuMs(needs);
   const timed: SteadyLoad = {
     ...load,
-    warmMs: bench.pick(50, 200),
+    warmMs: bench.pick(50, WARM_MS),
     warmPairs: bench.pick(0, WARM_PAIRS),
     ms: bench.pick(150, 1_000),
   };
