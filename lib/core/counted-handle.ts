@@ -143,6 +143,7 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   leave(host: LeavingHost): Promise<ReleaseOutcome> {
     if (this.pins === 0) return this.releaseFor(host);
     this.whenUnpinned = () => void this.releaseFor(host);
+    // Reading it performs a loss that is due.
     void this.hold.held;
     return RELEASED;
   }

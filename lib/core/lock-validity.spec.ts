@@ -48,6 +48,23 @@ describe('the deadline', () => {
     expect([driver.released.length, driver.abandoned.length].some((count) => count > 0)).toBe(true);
   });
 
+  it.each(['goes back at once', 'is held until more work has settled'])(
+    '[D2] a section whose lock ran out while its work stood still tells that, and the result: the lock %s',
+    async (how) => {
+      const section = klock.withLock('k', (lock) => {
+        if (how !== 'goes back at once') lock.holdUntil(new Promise(() => undefined));
+        clock.block(901);
+        return 'done';
+      });
+      await expect(section).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'expired', result: 'done' });
+    },
+  );
+
+  it('what only its own release brings to light is not taken for a loss during the section', async () => {
+    driver.onRelease = () => 'lost';
+    expect(await klock.withLock('k', () => 'done')).toBe('done');
+  });
+
   it('[K-148] uses the granted lease where it is shorter than asked', async () => {
     driver.grantedMs = 500;
     const lock = await klock.acquire('k');

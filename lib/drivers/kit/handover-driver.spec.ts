@@ -78,6 +78,17 @@ describe('hand-over (design D13)', () => {
     expect(told).toEqual([true]);
   });
 
+  it('[D2] judges a grant that the store promised by the clocks of the turn in which it is read', async () => {
+    let keep: (grant: DriverGrant) => void = () => undefined;
+    let asked: DriverAcquire | undefined;
+    store.onAcquire = (request) => ((asked = request), new Promise((resolve) => (keep = resolve)));
+    const acquiring = klock.acquire('k');
+    keep({ ...store.grant(asked as DriverAcquire), decidedAt: clock.now() });
+    // The process stands still before the answer is read.
+    clock.block(901);
+    await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_LOST' });
+  });
+
   it('goes on alike in front of a store that tells its answers later', async () => {
     const later: (() => void)[] = [];
     store.onAcquire = (request) => {
