@@ -37,8 +37,8 @@ const MAX_WARM_MS = 2_000;
 export async function warmedUpByBursts(client: LockClient, waiters: number, pairs: number): Promise<void> {
   const untilMs = sharedNow() + MAX_WARM_MS;
   const load: BurstLoad = { key: `burst-${process.pid}`, waiters };
-  for (let done = 0; done < pairs && sharedNow() < untilMs; done += waiters)
-    await burst(client, load, new HoldLog());
+  const log = new HoldLog();
+  for (let done = 0; done < pairs && sharedNow() < untilMs; done += waiters) await burst(client, load, log);
 }
 
 /** As many bursts as there are starts, each in a turn of its own. */

@@ -42,7 +42,7 @@ export class HostedLine implements StartingLine {
   }
 
   async next(): Promise<number | undefined> {
-    if (this.guests.length < this.expected) await once(this.server, 'connection');
+    while (this.guests.length < this.expected) await once(this.server, 'connection');
     await Promise.all(this.guests.map((guest) => guest.read()));
     const { restMs, forMs, atMost } = this.series;
     const nowMs = sharedNow();

@@ -18,12 +18,9 @@ export interface HandleHost {
   readonly releaseTimeoutMs: number;
   /** A handle was released for the first time after its lock was lost. */
   releasedLost(hold: Hold): void;
-  extend(hold: Hold, ttlMs: number | undefined): Promise<void>;
-}
-
-/** Who is told when the section that took a handle has ended. */
-export interface LeavingHost {
+  /** A section that took a handle has ended. */
   leaveSection(): void;
+  extend(hold: Hold, ttlMs: number | undefined): Promise<void>;
 }
 
 const RELEASED = Promise.resolve<ReleaseOutcome>('released');
@@ -38,8 +35,8 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   private resolveEnded: ((end: LockEnd) => void) | undefined;
   private pins = 0;
   private whenUnpinned: (() => void) | undefined;
-  /** Ends the section that took this handle, once its release has an outcome. */
-  private leaving: LeavingHost | undefined;
+  /** A section took this handle, and ends once its release has an outcome. */
+  private leaving = false;
 
   constructor(
     /** @internal */
@@ -136,24 +133,24 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   }
 
   /**
-   * Ends the section that took this handle: now, or when the work of `holdUntil` has settled; `host` is told at the true end.
+   * Ends the section that took this handle: now, or when the work of `holdUntil` has settled; the host is told at the true end.
    * A loss that is due has happened when this returns.
    * @internal
    */
-  leave(host: LeavingHost): Promise<ReleaseOutcome> {
-    if (this.pins === 0) return this.releaseFor(host);
-    this.whenUnpinned = () => void this.releaseFor(host);
+  leave(): Promise<ReleaseOutcome> {
+    if (this.pins === 0) return this.releaseSection();
+    this.whenUnpinned = () => void this.releaseSection();
     // Reading it performs a loss that is due.
     void this.hold.held;
     return RELEASED;
   }
 
   /** A release never rejects, and one that is answered at once needs no turn to say so. */
-  private releaseFor(host: LeavingHost): Promise<ReleaseOutcome> {
-    if (this.outcome !== undefined) return this.release().then((how) => (host.leaveSection(), how));
-    this.leaving = host;
+  private releaseSection(): Promise<ReleaseOutcome> {
+    if (this.outcome !== undefined) return this.release().then((how) => (this.host.leaveSection(), how));
+    this.leaving = true;
     const outcome = this.release();
-    if (outcome === RELEASED || outcome === LOST) host.leaveSection();
+    if (outcome === RELEASED || outcome === LOST) this.host.leaveSection();
     return outcome;
   }
 
@@ -190,9 +187,9 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
 
   /** @internal Once, although a store may answer after it was given up on. */
   toldEnd(): void {
-    const { leaving } = this;
-    this.leaving = undefined;
-    leaving?.leaveSection();
+    if (!this.leaving) return;
+    this.leaving = false;
+    this.host.leaveSection();
   }
 
   private async repeated(first: Promise<ReleaseOutcome>): Promise<ReleaseOutcome> {

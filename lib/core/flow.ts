@@ -59,11 +59,10 @@ const FREE: FlowVerdict = { verdict: 'free' };
 /** Judges an acquire of `key` of `store` by the frames around it; frames no longer held count as absent. */
 export function judge(store: string, key: LockKey): FlowVerdict {
   const here = currentFrame();
-  if (here === undefined) return FREE;
   let upgrade: Frame | undefined;
-  for (let frame: Frame | undefined = here; frame !== undefined; frame = frame.parent) {
+  for (let frame = here; frame !== undefined; frame = frame.parent) {
     if (frame.store !== store || !keysConflict(frame.hold.grant.key, key) || !frame.hold.held) continue;
-    if (keyCovers(frame.hold.grant.key, key)) return branchVerdict(frame, here, key);
+    if (keyCovers(frame.hold.grant.key, key)) return branchVerdict(frame, here as Frame, key);
     upgrade ??= frame;
   }
   return upgrade === undefined ? FREE : { verdict: 'upgrade', frame: upgrade };

@@ -46,7 +46,7 @@ export class HeldSection implements Section, Frame {
   leave(): Promise<ReleaseOutcome> {
     if (this.left !== undefined) return this.left;
     this.hold.exit(this);
-    return (this.left = this.handle.leave(this.instance));
+    return (this.left = this.handle.leave());
   }
 }
 

@@ -72,12 +72,11 @@ export function formatKey(key: LockKey): string {
 }
 
 const ESCAPED = /[%/:{}]/g;
-const HAS_ESCAPED = /[%/:{}]/;
 
 /** Percent-escapes `%`, `/`, `:`, `{` and `}` of one interpolated value, so that joined parts never collide. */
 export function escapeKeyPart(part: string): string {
   // Most values have none of them.
-  if (!HAS_ESCAPED.test(part)) return part;
+  if (part.search(ESCAPED) < 0) return part;
   return part.replace(ESCAPED, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 

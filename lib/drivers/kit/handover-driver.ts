@@ -111,6 +111,7 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
 
   /** Whose turn has come and who may hold what the one before held, without the store being asked. */
   private takeNext(shared: SharedGrant, now: Instant): LocalWaiter | undefined {
+    // Mostly nobody: no search is made for that.
     if (this.turned.length === 0) return undefined;
     const at = this.turned.findIndex((waiter) => sameKey(waiter, shared.holder));
     const next = this.turned[at];
@@ -287,14 +288,14 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     if (reply === LATER || !('then' in reply)) return reply;
     reply.then(
       // Read later than it was decided: by clocks that are read anew.
-      (later) => waiter.settle(this.answered(waiter, later, 'now', this.host.clock.now())),
+      (later) => this.told(waiter, later, this.host.clock.now()),
       (error: unknown) => request.fail(error),
     );
     return LATER;
   }
 
-  told(waiter: LocalWaiter, reply: Reply): void {
-    waiter.settle(this.answered(waiter, reply));
+  told(waiter: LocalWaiter, reply: Reply, now?: Instant): void {
+    waiter.settle(this.answered(waiter, reply, 'now', now));
   }
 
   refused(waiter: LocalWaiter, error: unknown): void {
