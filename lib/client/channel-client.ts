@@ -16,6 +16,7 @@ import {
   type Later,
   type LockKey,
   type LockReport,
+  type ReleaseReader,
   type RenewReply,
 } from '../core/index.js';
 import { checkSessionLease, sessionLeaseFor } from './session-lease.js';
@@ -134,14 +135,14 @@ export class ChannelClient implements StoreClient {
   release(
     grant: DriverGrant,
     keepMs = 0,
-    tell?: (outcome: DefiniteRelease) => void,
+    reader?: ReleaseReader,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later {
     if (!(grant instanceof ChannelGrant)) return this.sixCalls.release(grant);
     if (grant.release === undefined && !grant.channel.session.grants.has(grant)) return 'lost';
     const release = (grant.release ??= new ChannelRelease(grant, keepMs));
     if (release.outcome !== undefined) return release.outcome;
-    if (tell === undefined) return new Promise((resolve) => release.whenAnswered(resolve));
-    release.whenAnswered(tell);
+    if (reader === undefined) return new Promise((resolve) => release.whenAnswered({ givenBack: resolve }));
+    release.whenAnswered(reader);
     return LATER;
   }
 

@@ -1,4 +1,4 @@
-import type { DefiniteRelease } from '../core/index.js';
+import { allOf, including, type DefiniteRelease, type Few, type ReleaseReader } from '../core/index.js';
 import { Outcome, type ChannelAnswer } from '../rpc/index.js';
 import { releaseOperation } from './channel-frames.js';
 import type { ChannelGrant } from './channel-grant.js';
@@ -15,7 +15,7 @@ export class ChannelRelease implements BoundedAsker {
   private readonly channel: ChannelSession;
   /** Undefined while it is not answered. */
   outcome: DefiniteRelease | undefined = undefined;
-  private tell: ((outcome: DefiniteRelease) => void) | undefined = undefined;
+  private readers: Few<ReleaseReader> = undefined;
 
   constructor(
     grant: ChannelGrant,
@@ -29,10 +29,9 @@ export class ChannelRelease implements BoundedAsker {
     channel.ask(releaseOperation(number, keepMs), this);
   }
 
-  /** Calls `tell` with the outcome, which has not come yet. */
-  whenAnswered(tell: (outcome: DefiniteRelease) => void): void {
-    const before = this.tell;
-    this.tell = before === undefined ? tell : (outcome) => (before(outcome), tell(outcome));
+  /** Tells `reader` the outcome, which has not come yet. */
+  whenAnswered(reader: ReleaseReader): void {
+    this.readers = including(this.readers, reader);
   }
 
   answered({ outcome }: ChannelAnswer): void {
@@ -51,7 +50,7 @@ export class ChannelRelease implements BoundedAsker {
 
   private settle(outcome: DefiniteRelease): void {
     this.outcome = outcome;
-    this.tell?.(outcome);
+    for (const reader of allOf(this.readers)) reader.givenBack(outcome);
   }
 
   overdue(): void {

@@ -7,6 +7,7 @@ import type {
   Later,
   LockKey,
   LockReport,
+  ReleaseReader,
   RenewReply,
 } from '../core/index.js';
 import type { NoAnswer } from '../session/index.js';
@@ -20,7 +21,7 @@ export interface StoreClient {
   release(
     grant: DriverGrant,
     keepMs?: number,
-    tell?: (outcome: DefiniteRelease) => void,
+    reader?: ReleaseReader,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later;
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;
   abandon(lease: KeptLease, code: string): void;

@@ -2,13 +2,18 @@ import type { Alarm } from './alarm-queue.js';
 import { msUntil, shift, type Clock, type Instant } from './clock.js';
 import { LockLostError } from './errors.js';
 import type { Cohort, LeaseTenant, Loss } from './lease.js';
-import { LATER, type DefiniteRelease, type DriverGrant, type Later } from './lock-driver.js';
+import {
+  LATER,
+  type DefiniteRelease,
+  type DriverGrant,
+  type Later,
+  type ReleaseReader,
+} from './lock-driver.js';
 import { formatKey } from './lock-key.js';
 import { LOSS_CODES } from './loss-codes.js';
 import { allOf, excluding, including, type Few } from './few.js';
 import type { Frame } from './flow.js';
 import type { Owner } from './owner.js';
-import type { ReleaseReader } from './release-wait.js';
 import { earlier, isPast } from './validity.js';
 import type { LinkedList } from './linked-list.js';
 
@@ -18,8 +23,10 @@ const LONG_HOLD_TTLS = 10;
 /** What a hold asks of the instance it belongs to. */
 export interface HoldHost {
   readonly clock: Clock;
-  /** Gives the grant back to the store; definite; a late outcome is told the hold too. Never rejects. */
+  /** Gives the grant back to the store; definite; a late outcome is told the hold. Never rejects. */
   giveBack(hold: Hold, keepMs: number | undefined, now: Instant): DefiniteRelease | Later;
+  /** A release that was answered later has its outcome. */
+  givenBack(): void;
   settle(hold: Hold, ttlMs: number): Cohort;
   /** Ends what is past its deadline: the lease with everything on it, or this ttl's part of it. */
   expire(cohort: Cohort): void;
@@ -45,7 +52,7 @@ export interface HoldView {
  * The client's side of one grant. Its end is decided once: by the last release, or by a loss; after a loss nothing revives it.
  * Whether it is held is computed when asked, from deadlines (design D2, D3).
  */
-export class Hold implements LeaseTenant {
+export class Hold implements LeaseTenant, ReleaseReader {
   owner: Owner | undefined;
   list: LinkedList<LeaseTenant> | undefined;
   before: LeaseTenant | undefined;
@@ -163,12 +170,17 @@ export class Hold implements LeaseTenant {
     this.quit();
     const giving = this.host.giveBack(this, this.keepMs(), now);
     this.giving = giving;
-    if (giving !== LATER) this.givenBack(giving);
+    if (giving !== LATER) this.given(giving);
     return giving;
   }
 
-  /** The store has answered the release. */
+  /** The store has answered the release, later than it was asked. */
   givenBack(outcome: DefiniteRelease): void {
+    this.given(outcome);
+    this.host.givenBack();
+  }
+
+  private given(outcome: DefiniteRelease): void {
     if (this.state !== 'releasing') return;
     this.state = 'released';
     this.giving = outcome;

@@ -19,6 +19,7 @@ import {
   type Later,
   type LeaseTerms,
   type LockDriver,
+  type ReleaseReader,
   type RenewReply,
   type ServerChange,
 } from './lock-driver.js';
@@ -36,7 +37,7 @@ const CLOSE_BUDGET_MS = 900;
  * The working half of a Klock: one driver, its leases, the grants held through it.
  * Views with different key prefixes share one instance.
  */
-export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
+export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost, ReleaseReader {
   readonly events = new Emitter();
   readonly keeper: LeaseKeeper;
   readonly settings: DriverSettings;
@@ -137,18 +138,28 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     });
   }
 
-  /** Gives a grant back; `hold` is told an outcome that comes later. Never throws or rejects. */
-  release(grant: DriverGrant, keepMs?: number, now?: Instant, hold?: Hold): DefiniteRelease | Later {
-    const settled = (outcome: DefiniteRelease): void => {
-      hold?.givenBack(outcome);
-      this.unanswered--;
-      if (this.unanswered === 0) this.allAnswered?.();
-    };
-    const answer = this.askRelease(grant, keepMs, now, this.releaseListened ? undefined : settled);
+  /** Gives a grant back; `reader` is told an outcome that comes later, and tells {@link givenBack}. Never throws or rejects. */
+  release(
+    grant: DriverGrant,
+    keepMs?: number,
+    now?: Instant,
+    reader: ReleaseReader = this,
+  ): DefiniteRelease | Later {
+    const answer = this.askRelease(grant, keepMs, now, this.releaseListened ? undefined : reader);
     if (typeof answer === 'string') return answer;
     this.unanswered++;
-    if (answer !== LATER) answer.then(settled, (cause: unknown) => settled(this.brokenRelease(cause)));
+    if (answer !== LATER) {
+      answer.then(
+        (outcome) => reader.givenBack(outcome),
+        (cause: unknown) => reader.givenBack(this.brokenRelease(cause)),
+      );
+    }
     return LATER;
+  }
+
+  givenBack(): void {
+    this.unanswered--;
+    if (this.unanswered === 0) this.allAnswered?.();
   }
 
   /** Listeners are called in the asynchronous context of who released, which a promise brings along. */
@@ -160,10 +171,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost {
     grant: DriverGrant,
     keepMs: number | undefined,
     now: Instant | undefined,
-    tell: ((outcome: DefiniteRelease) => void) | undefined,
+    reader: ReleaseReader | undefined,
   ): ReturnType<LockDriver['release']> {
     try {
-      return this.driver.release(grant, keepMs === undefined ? undefined : { keepMs }, now, tell);
+      return this.driver.release(grant, keepMs === undefined ? undefined : { keepMs }, now, reader);
     } catch (cause) {
       return this.brokenRelease(cause);
     }

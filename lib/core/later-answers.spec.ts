@@ -6,6 +6,7 @@ import {
   type DriverGrant,
   type KlockInstance,
   type LockEvent,
+  type ReleaseReader,
 } from './index.js';
 import { FakeClock } from './fake-clock.js';
 import { ScriptedDriver } from './scripted-driver.js';
@@ -107,19 +108,19 @@ describe('a release whose outcome is told later', () => {
   let clock: FakeClock;
   let store: ScriptedDriver;
   let klock: KlockInstance;
-  let tell: ((outcome: 'released' | 'lost') => void) | undefined;
+  let reader: ReleaseReader | undefined;
 
   beforeEach(() => {
     clock = new FakeClock();
     store = new ScriptedDriver();
-    store.onRelease = (_, given) => ((tell = given), LATER);
+    store.onRelease = (_, given) => ((reader = given), LATER);
     klock = createKlock({ driver: store, clock, ttlMs: 1_000 });
   });
 
   it('resolves with it, and a repeat of the release asks nobody again', async () => {
     const lock = await klock.acquire('k');
     const releasing = [lock.release(), lock.release()];
-    tell?.('released');
+    reader?.givenBack('released');
     expect(await Promise.all(releasing)).toEqual(['released', 'already-released']);
     expect(store.released).toEqual(['token-1']);
   });
@@ -129,7 +130,7 @@ describe('a release whose outcome is told later', () => {
     const releasing = lock.release({ timeoutMs: 50 });
     await clock.advance(50);
     expect(await releasing).toBe('unknown');
-    tell?.('lost');
+    reader?.givenBack('lost');
     expect(await lock.release()).toBe('unknown');
   });
 
@@ -140,7 +141,7 @@ describe('a release whose outcome is told later', () => {
     const giving = owner[Symbol.asyncDispose]().then(() => (back = true));
     await Promise.resolve();
     expect(back).toBe(false);
-    tell?.('released');
+    reader?.givenBack('released');
     await giving;
     expect(back).toBe(true);
   });
@@ -151,10 +152,10 @@ describe('a release whose outcome is told later', () => {
     klock.on('lock.released', () => heard.push(context.getStore()));
     const lock = await klock.acquire('k');
     let answer: (outcome: 'released') => void = () => undefined;
-    store.onRelease = (_, given) => ((tell = given), new Promise((resolve) => (answer = resolve)));
+    store.onRelease = (_, given) => ((reader = given), new Promise((resolve) => (answer = resolve)));
     const releasing = context.run('request 7', () => lock.release());
     context.run('the socket', () => answer('released'));
     await releasing;
-    expect([tell, heard]).toEqual([undefined, ['request 7']]);
+    expect([reader, heard]).toEqual([undefined, ['request 7']]);
   });
 });

@@ -226,7 +226,7 @@ export interface LockDriver {
     /** Both clocks as read in the turn of the call. */
     now?: Instant,
     /** Takes the outcome of a driver that answers {@link LATER}: once, after `release` has returned. */
-    tell?: (outcome: DefiniteRelease) => void,
+    reader?: ReleaseReader,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later;
   /** Renews leases, all with one deadline of `timeoutMs`; one answer for each, in order. Never rejects. */
   renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]>;
@@ -249,6 +249,11 @@ export interface LockDriver {
   holders?(page: PageOptions): Promise<HolderPage>;
   /** Waits for and gives up what is left within `timeoutMs`; repeatable. Never rejects; false: something could not be told to the store. */
   close(timeoutMs: number): Promise<boolean>;
+}
+
+/** Whoever is told the store's word on a release, in the turn in which it is read. */
+export interface ReleaseReader {
+  givenBack(outcome: DefiniteRelease): void;
 }
 
 export type DefiniteRelease = 'released' | 'already-released' | 'lost';

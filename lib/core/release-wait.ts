@@ -1,11 +1,6 @@
 import type { Alarm } from './alarm-queue.js';
-import type { DefiniteRelease } from './lock-driver.js';
+import type { DefiniteRelease, ReleaseReader } from './lock-driver.js';
 import type { ReleaseOutcome } from './lock-handle.js';
-
-/** Whoever is told the store's word on a release, in the turn in which it is read. */
-export interface ReleaseReader {
-  givenBack(outcome: DefiniteRelease): void;
-}
 
 /** The handle whose release it is. */
 export interface ReleasingHandle {

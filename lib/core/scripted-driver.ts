@@ -1,19 +1,17 @@
 import type { Instant } from './clock.js';
 import type {
   Capabilities,
-  DefiniteRelease,
   DriverAcquire,
   DriverGrant,
   DriverHealth,
   DriverHost,
   KeptLease,
   LockDriver,
+  ReleaseReader,
   RenewReply,
 } from './lock-driver.js';
 import type { LockReport } from './lock-report.js';
 import type { LockKey } from './lock-key.js';
-
-type Tell = (outcome: DefiniteRelease) => void;
 
 /**
  * A driver whose answers the test writes: one session lease, grants on demand, renewals and releases as told.
@@ -37,7 +35,8 @@ export class ScriptedDriver implements LockDriver {
     outcome: 'renewed',
     grantedMs: lease.ms,
   });
-  onRelease: (grant: DriverGrant, tell?: Tell) => ReturnType<LockDriver['release']> = () => 'released';
+  onRelease: (grant: DriverGrant, reader?: ReleaseReader) => ReturnType<LockDriver['release']> = () =>
+    'released';
   onClose: () => boolean | Promise<boolean> = () => true;
   private fences = 0n;
 
@@ -106,10 +105,10 @@ export class ScriptedDriver implements LockDriver {
     grant: DriverGrant,
     _options?: object,
     _now?: Instant,
-    tell?: Tell,
+    reader?: ReleaseReader,
   ): ReturnType<LockDriver['release']> {
     this.released.push(grant.token);
-    return this.onRelease(grant, tell);
+    return this.onRelease(grant, reader);
   }
 
   async renew(leases: readonly KeptLease[], timeoutMs: number): Promise<readonly RenewReply[]> {

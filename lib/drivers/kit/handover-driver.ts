@@ -16,6 +16,7 @@ import {
   type LockDriver,
   type LockKey,
   type LockReport,
+  type ReleaseReader,
   type RenewReply,
 } from '../../core/index.js';
 import { LockTable } from '../../engine/index.js';
@@ -90,15 +91,15 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
     now = this.host.clock.now(),
-    tell?: (outcome: DefiniteRelease) => void,
+    reader?: ReleaseReader,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later {
-    if (!(grant instanceof PassedGrant)) return this.inner.release(grant, options, now, tell);
+    if (!(grant instanceof PassedGrant)) return this.inner.release(grant, options, now, reader);
     const { shared } = grant;
     if (shared.current !== grant) return 'lost';
     const kept = (options?.keepMs ?? 0) > 0;
     this.table.release(shared.holder);
     const next = kept ? undefined : this.takeNext(shared, now);
-    if (next === undefined) return this.giveBack(shared, options, now, tell);
+    if (next === undefined) return this.giveBack(shared, options, now, reader);
     this.queued.delete(next);
     this.host.handedOver(grant.key);
     next.stopWaiting();
@@ -327,10 +328,10 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
     shared: SharedGrant,
     options: { readonly keepMs?: number } | undefined,
     now: Instant,
-    tell: ((outcome: DefiniteRelease) => void) | undefined,
+    reader: ReleaseReader | undefined,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later {
     this.shared.delete(shared);
-    const outcome = this.inner.release(shared.base, options, now, tell);
+    const outcome = this.inner.release(shared.base, options, now, reader);
     this.runTurns();
     return outcome;
   }

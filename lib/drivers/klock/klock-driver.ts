@@ -25,6 +25,7 @@ import {
   type HolderPage,
   type LockReport,
   type PageOptions,
+  type ReleaseReader,
   type RenewReply,
   type RevokeOptions,
   type RevokeReport,
@@ -116,9 +117,9 @@ class KlockDriver implements LockDriver {
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
     _now?: Instant,
-    tell?: (outcome: DefiniteRelease) => void,
+    reader?: ReleaseReader,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later {
-    return this.attached.release(grant, options?.keepMs, tell);
+    return this.attached.release(grant, options?.keepMs, reader);
   }
 
   /** Whether grants may be passed on inside the process: they have spans on a channel only. */

@@ -20,6 +20,7 @@ import {
   type LockDriver,
   type LockKey,
   type LockReport,
+  type ReleaseReader,
   type RenewReply,
   type RevokeOptions,
   type RevokeReport,
@@ -168,13 +169,13 @@ export class RedisDriver implements LockDriver {
     grant: DriverGrant,
     options?: { readonly keepMs?: number },
     now?: Instant,
-    tell?: (outcome: DefiniteRelease) => void,
+    reader?: ReleaseReader,
   ): DefiniteRelease | Promise<DefiniteRelease> | Later {
     if (!(grant instanceof RedisGrant)) return 'lost';
     this.drop(grant);
     const call = new ReleaseCall(this.session, grant, 'release', options?.keepMs, now?.monoMs);
-    if (tell === undefined) return call.run();
-    call.begin(tell);
+    if (reader === undefined) return call.run();
+    call.begin(reader);
     return LATER;
   }
 

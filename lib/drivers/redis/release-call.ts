@@ -4,6 +4,7 @@ import {
   type LockErrorFacts,
   type LockKey,
   type LockOperation,
+  type ReleaseReader,
 } from '../../core/index.js';
 import type { Answer } from './answer.js';
 import { readRelease, type Operation, type ReleaseResult, type Sending } from './operations.js';
@@ -39,7 +40,7 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   private failures = 0;
   /** An earlier asking was not answered. */
   private mayBeDone = false;
-  private tell: (outcome: DefiniteRelease) => void = ignore;
+  private reader: ReleaseReader | undefined = undefined;
 
   constructor(
     private readonly session: RedisSession,
@@ -76,12 +77,12 @@ export class ReleaseCall implements Operation<ReleaseResult> {
 
   /** Never rejects. */
   run(): Promise<DefiniteRelease> {
-    return new Promise((resolve) => this.begin(resolve));
+    return new Promise((resolve) => this.begin({ givenBack: resolve }));
   }
 
-  /** @param tell takes the outcome, once, later than this returns. */
-  begin(tell: (outcome: DefiniteRelease) => void): void {
-    this.tell = tell;
+  /** @param reader takes the outcome, once, later than this returns. */
+  begin(reader: ReleaseReader): void {
+    this.reader = reader;
     this.ask(this.startMs);
   }
 
@@ -96,17 +97,18 @@ export class ReleaseCall implements Operation<ReleaseResult> {
   }
 
   settled(answer: Answer<ReleaseResult>): void {
-    if (answer.type === 'answered') return this.tell(this.outcomeOf(answer.value, answer.sending));
+    if (answer.type === 'answered')
+      return this.reader?.givenBack(this.outcomeOf(answer.value, answer.sending));
     this.mayBeDone ||= answer.type === 'unanswered' || isHalfDone(answer);
     if (answer.type === 'refused' && !answer.passing) {
       if (this.failures === 0)
         this.session.host.warn('REDIS_RELEASE_REFUSED', answer.error.message, answer.error);
       // What stands there is no lock of ours any more. A wrong set-up, though, may be put right in time.
-      if (answer.error.code === 'BACKEND_STATE') return this.tell('lost');
+      if (answer.error.code === 'BACKEND_STATE') return this.reader?.givenBack('lost');
     }
     const { calls, background, host } = this.session;
     const isHopeless = calls.link.state === 'closed' || background.isStopped;
-    if (isHopeless || host.clock.monoMs() >= this.giveUpMs) return this.tell('lost');
+    if (isHopeless || host.clock.monoMs() >= this.giveUpMs) return this.reader?.givenBack('lost');
     host.clock.after(backoffMs(this.failures++, host.random), () => this.ask(host.clock.monoMs()));
   }
 
@@ -140,8 +142,4 @@ function isHalfDone(answer: Answer<ReleaseResult>): boolean {
     answer.error instanceof LockUnavailableError &&
     answer.error.storeCode === 'TRYAGAIN'
   );
-}
-
-function ignore(): void {
-  // Nobody asks yet.
 }
