@@ -22,6 +22,7 @@ export function allOf<T extends object | number>(few: Few<T>): readonly T[] {
   return isMany(few) ? few : [few];
 }
 
-function isMany<T extends object | number>(few: Few<T>): few is readonly T[] {
+/** Whether it is more than one. */
+export function isMany<T extends object | number>(few: Few<T>): few is readonly T[] {
   return Array.isArray(few);
 }

@@ -141,6 +141,8 @@ export class Lease implements KeptLease, Linked<Lease> {
   /** The cohort for grants that asked for `ttlMs`; longer ones get the lease's own length. */
   cohort(ttlMs: number): Cohort {
     const length = Math.min(ttlMs, this.ms);
+    const first = this.cohorts[0];
+    if (first?.ttlMs === length) return first;
     for (const cohort of this.cohorts) if (cohort.ttlMs === length) return cohort;
     const cohort = new Cohort(this, length, length === this.ms ? this.marginMs : this.marginOf(length));
     // Not pushed: an array that grows keeps room for sixteen more, and nearly every lease has one.

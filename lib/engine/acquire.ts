@@ -34,10 +34,11 @@ export function acquire(state: EngineState, command: Acquire): AcquireAnswer {
 
 /** A call ended without an answer. The request of the last such call keeps its arrival number for a while. */
 export function detachCall(state: EngineState, command: DetachCall): undefined {
-  const request = state.calls.get(command.callId);
-  if (request?.calls === undefined) return;
-  state.calls.delete(command.callId);
-  request.calls = excluding(request.calls, command.callId);
+  const { callId } = command;
+  const request = state.calls.requestOf(callId);
+  if (request === undefined) return;
+  state.calls.delete(callId);
+  request.calls = excluding(request.calls, callId);
   if (request.calls !== undefined) return;
   detach(state, request, command.keepMs ?? DETACHED_KEEP_MS);
 }
@@ -54,8 +55,9 @@ export function endWait(state: EngineState, request: Request): Refusal {
 function first(state: EngineState, session: Session, command: Acquire): AcquireAnswer {
   const refusal = refusedAtOnce(state, session);
   if (refusal !== undefined) return refused(refusal);
-  const { requestId, key, metadata, span } = command;
+  const { callId, requestId, key, metadata, span } = command;
   const request = new Request(session, requestId, key, metadata, state.nowMs, span);
+  if (typeof callId !== 'number') request.askedBy(callId);
   if (state.table.tryAcquire(request)) {
     session.requests.live.add(request);
     return state.grant(request);
@@ -88,8 +90,9 @@ function repeat(state: EngineState, request: Request, command: Acquire): Acquire
 
 /** The latest attempt's deadline governs for all calls of the request. */
 function wait(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
-  request.calls = including(request.calls, command.callId);
-  state.calls.set(command.callId, request);
+  const { callId } = command;
+  request.calls = including(request.calls, callId);
+  state.calls.add(callId, request);
   request.keepPlaceMs = command.keepPlaceMs ?? 0;
   state.deadlines.set(request, command.waitUntilMs);
   return QUEUED;

@@ -3,8 +3,19 @@ import type { HolderReport, LockKey } from '../core/index.js';
 /** Why a session ended. The words `lease_expired`, `client_close` and `server_restarting` travel on the wire (behaviour.md 1.7). */
 export type SessionEndReason = 'lease_expired' | 'client_close' | 'server_restarting';
 
-/** Names one call that waits for an answer; chosen by the host, never reused. */
-export type CallId = number;
+/** Names one call that waits for an answer; chosen by the host, never reused. In one's own process whoever asks names itself. */
+export type CallId = number | LocalCall;
+
+/** The answer of a call that had to wait. */
+export type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
+
+/** A call in the host's own process. */
+export interface LocalCall {
+  /** What the engine knows it by, and its grant once it has one. Written by the engine only. */
+  place: Grant | undefined;
+  /** For the host: takes the answer that `call-answered` names. The engine never calls it. */
+  answered(answer: LateAnswer): void;
+}
 
 /** What the engine can be told. Every command is decided in one synchronous step (design D1). */
 export type EngineCommand =
@@ -162,8 +173,8 @@ export interface Grant {
   readonly span: number;
   readonly grantedAtMs: number;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** In a local session: what the host keeps with it. The engine does not look at it. */
-  holder?: object | undefined;
+  /** In a local session: the call that asked for it, if that is one of the host's own process. */
+  readonly holder?: LocalCall | undefined;
 }
 
 /** Why an acquire is not granted. */
@@ -251,7 +262,7 @@ export type Effect =
   | {
       readonly type: 'call-answered';
       readonly callId: CallId;
-      readonly answer: Exclude<AcquireAnswer, { type: 'queued' }>;
+      readonly answer: LateAnswer;
     }
   /** Tell whoever watches the session; its locks are freed after this effect. */
   | { readonly type: 'session-ended'; readonly sessionId: string; readonly reason: SessionEndReason }

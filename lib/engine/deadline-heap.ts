@@ -41,7 +41,11 @@ export class DeadlineHeap<T extends Due> {
 
   /** Takes an item out; does nothing if it is not in. */
   remove(item: T): void {
-    if (item.dueMs !== Infinity) this.set(item, Infinity);
+    const { dueMs } = item;
+    if (dueMs === Infinity) return;
+    this.takeOut(item);
+    item.dueMs = Infinity;
+    if (dueMs === this.soonestMs) this.look();
   }
 
   /** Takes out and returns the soonest item if `nowMs` has reached its instant. */

@@ -1,13 +1,12 @@
-import { NumberMap, SlotMap, assert } from '../core/index.js';
-import type { AcquireAnswer, CallId, Effect, EngineOptions, Grant, Refusal } from './commands.js';
+import { SlotMap, assert, isMany } from '../core/index.js';
+import { CallBook } from './call-book.js';
+import type { CallId, Effect, EngineOptions, Grant, LateAnswer, Refusal } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
 import { resolveEngineOptions, type ResolvedEngineOptions } from './engine-options.js';
 import { FenceSequence } from './fence-sequence.js';
 import { LockTable } from './lock-table.js';
 import type { GrantedAnswer, Request } from './request.js';
 import { SessionBook } from './session-book.js';
-
-type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
 
 /** What most commands lead to. One for all of them: it is returned millions of times and written never. */
 export const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
@@ -22,8 +21,8 @@ export class EngineState {
   grants = 0;
   /** Those of them that have a token, by it. */
   readonly tokens = new SlotMap<Request>();
-  /** Requests by the calls that wait for their answer. */
-  readonly calls = new NumberMap<Request>();
+  /** The calls that wait for an answer. */
+  readonly calls = new CallBook();
   /** Ends of waits, of detached places and of kept keys. */
   readonly deadlines = new DeadlineHeap<Request>();
   /** Requests that keep an arrival number and nothing else. */
@@ -103,7 +102,7 @@ export class EngineState {
   private localGrant(request: Request, fence: bigint, span: number): Grant {
     request.fence = fence;
     request.span = span;
-    request.grantedAtMs = this.nowMs;
+    request.sinceMs = this.nowMs;
     return request;
   }
 
@@ -175,8 +174,8 @@ export class EngineState {
     const { calls } = request;
     if (calls === undefined) return;
     request.calls = undefined;
-    if (typeof calls === 'number') this.answerCall(calls, answer);
-    else for (const callId of calls) this.answerCall(callId, answer);
+    if (isMany(calls)) for (const callId of calls) this.answerCall(callId, answer);
+    else this.answerCall(calls, answer);
   }
 
   private answerCall(callId: CallId, answer: LateAnswer): void {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { keysConflict, type LockKey } from '../core/index.js';
 import { scaled, scaleNote } from '../../test/support/scale.js';
 import { TestEngine } from './engine.spec-support.js';
-import type { Effect, EngineCommand } from './index.js';
+import type { CallId, Effect, EngineCommand } from './index.js';
 import type { Request } from './request.js';
 import { chosenSeed } from '../../test/support/seed.js';
 
@@ -42,7 +42,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 /** Plays steps and keeps the books that the invariants need. */
 class Run {
   readonly test = new TestEngine({ reservedFence: 0n, fenceBlock: 16n, rememberedRequests: 4 });
-  private readonly open = new Map<number, string>();
+  private readonly open = new Map<CallId, string>();
   private lastFence = 0n;
   private readonly seen = new Set<Request>();
   /** For each entry in line: who was in line when it (re)joined. */

@@ -88,6 +88,11 @@ export class Engine {
     return sessions.nextMs < ms || deadlines.nextMs < ms || (holdUntilMs > nowMs && holdUntilMs < ms);
   }
 
+  /** Requests that stand in line. */
+  get waiting(): number {
+    return this.state.table.waiting;
+  }
+
   /** Whether anybody holds the key or something that conflicts with it, as of the last command. */
   isLocked(key: LockKey): boolean {
     return this.state.table.isLocked(key[0], key.length === 2 ? key[1] : undefined);

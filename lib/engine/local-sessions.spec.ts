@@ -1,11 +1,11 @@
-import type { Acquire, AcquireAnswer, Grant } from './commands.js';
+import type { Acquire, AcquireAnswer, Effect, Grant, LocalCall } from './commands.js';
 import { Engine } from './engine.js';
 
 let engine: Engine;
-let calls: number;
+let calls: LocalCall[];
 
 beforeEach(() => {
-  calls = 0;
+  calls = [];
   engine = new Engine({
     lastFence: 0n,
     reservedFence: 1_000n,
@@ -17,10 +17,22 @@ beforeEach(() => {
     engine.apply({ type: 'open-session', sessionId, leaseMs: 100, local: true }, 0);
 });
 
+/** Never called by the engine itself: it names the call, and the host tells it. */
+function newCall(): LocalCall {
+  const call: LocalCall = {
+    place: undefined,
+    answered: () => {
+      throw new Error('the engine does not answer by itself');
+    },
+  };
+  calls.push(call);
+  return call;
+}
+
 function ask(sessionId: string, change: Partial<Acquire> = {}): AcquireAnswer {
   const command: Acquire = {
     type: 'acquire',
-    callId: ++calls,
+    callId: newCall(),
     sessionId,
     requestId: '',
     key: ['k'],
@@ -28,6 +40,17 @@ function ask(sessionId: string, change: Partial<Acquire> = {}): AcquireAnswer {
     ...change,
   };
   return engine.apply(command, 0).answer;
+}
+
+/** Effects in their order; calls as they were numbered here. */
+function told(effects: readonly Effect[]): string[] {
+  return effects.map((effect) => {
+    if (effect.type === 'session-ended') return `session ${effect.sessionId} ended`;
+    if (effect.type !== 'call-answered') return effect.type;
+    const { callId, answer } = effect;
+    const call = calls.findIndex((each) => each === callId);
+    return `call ${call}: ${answer.type === 'refused' ? answer.refusal.why : answer.type}`;
+  });
 }
 
 function granted(answer: AcquireAnswer): Grant {
@@ -44,8 +67,9 @@ describe('a local session', () => {
     const released = engine.apply({ type: 'release-grant', grant }, 1);
     expect(released.answer).toEqual({ type: 'released' });
     expect(released.effects).toMatchObject([
-      { type: 'call-answered', callId: 2, answer: { type: 'granted', grant: { sessionId: 'b', fence: 2n } } },
+      { type: 'call-answered', answer: { type: 'granted', grant: { sessionId: 'b', fence: 2n } } },
     ]);
+    expect(told(released.effects)).toEqual(['call 1: granted']);
     expect(engine.apply({ type: 'release-grant', grant }, 1).answer).toEqual({ type: 'not-held' });
     expect(engine.stats()).toMatchObject({ ...clean, locks: 1, trees: 1 });
   });
@@ -62,10 +86,12 @@ describe('a local session', () => {
     const grant = granted(ask('a', { key: ['k', 'x'] }));
     ask('b', { key: ['k'] });
     ask('b', { key: ['k', 'y'] });
-    const { answer, effects } = engine.apply({ type: 'cancel-call', callId: 2 }, 1);
+    const { answer, effects } = engine.apply({ type: 'cancel-call', callId: calls[1]! }, 1);
     expect(answer).toEqual({ type: 'cancelled' });
-    expect(effects).toMatchObject([{ type: 'call-answered', callId: 3, answer: { type: 'granted' } }]);
-    expect(engine.apply({ type: 'cancel-call', callId: 2 }, 1).answer).toEqual({ type: 'unknown-request' });
+    expect(told(effects)).toEqual(['call 2: granted']);
+    expect(engine.apply({ type: 'cancel-call', callId: calls[1]! }, 1).answer).toEqual({
+      type: 'unknown-request',
+    });
     engine.apply({ type: 'release-grant', grant }, 1);
     expect(engine.stats()).toMatchObject({ ...clean, locks: 1, trees: 1 });
   });
@@ -75,11 +101,7 @@ describe('a local session', () => {
     ask('b', { waitUntilMs: Infinity });
     ask('a', { waitUntilMs: Infinity });
     const { effects } = engine.apply({ type: 'close-session', sessionId: 'a', reason: 'client_close' }, 1);
-    expect(effects).toMatchObject([
-      { type: 'call-answered', callId: 3, answer: { type: 'refused', refusal: { why: 'session-gone' } } },
-      { type: 'session-ended', sessionId: 'a' },
-      { type: 'call-answered', callId: 2, answer: { type: 'granted' } },
-    ]);
+    expect(told(effects)).toEqual(['call 2: session-gone', 'session a ended', 'call 1: granted']);
     expect(engine.apply({ type: 'release-grant', grant }, 1).answer).toEqual({ type: 'not-held' });
     expect(engine.stats()).toMatchObject({ sessions: 1, locks: 1, waiters: 0 });
   });

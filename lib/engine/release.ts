@@ -40,7 +40,7 @@ export function releaseGrant(state: EngineState, { grant, keepMs }: ReleaseGrant
 
 /** A call that waits in a local session is taken back; one that was answered has a grant that is given back by itself. */
 export function cancelCall(state: EngineState, { callId }: CancelCall): CancelAnswer {
-  const request = state.calls.get(callId);
+  const request = state.calls.requestOf(callId);
   if (request === undefined) return { type: 'unknown-request' };
   state.calls.delete(callId);
   request.calls = undefined;

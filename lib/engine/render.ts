@@ -1,4 +1,5 @@
 import { allOf, formatKey } from '../core/index.js';
+import type { CallId } from './commands.js';
 import type { Engine } from './engine.js';
 import type { EngineState } from './engine-state.js';
 import type { L1Node } from './lock-node.js';
@@ -78,8 +79,12 @@ function name(request: Request): string {
   return `${request.sessionId}/${request.requestId} for ${formatKey(request.key)}`;
 }
 
+function callName(callId: CallId): string {
+  return typeof callId === 'number' ? String(callId) : 'local';
+}
+
 function place(request: Request): string {
   const until = request.dueMs === Infinity ? '' : ` until ${request.dueMs}`;
-  const calls = request.calls === undefined ? '' : ` calls ${allOf(request.calls).join(' ')}`;
+  const calls = request.calls === undefined ? '' : ` calls ${allOf(request.calls).map(callName).join(' ')}`;
   return `as #${request.arrival}${until}${calls}`;
 }

@@ -1,5 +1,5 @@
 import type { Few, Linked, LinkedList, LockKey } from '../core/index.js';
-import type { AcquireAnswer, CallId, Grant } from './commands.js';
+import type { AcquireAnswer, CallId, Grant, LocalCall } from './commands.js';
 import type { Due } from './deadline-heap.js';
 import type { L1Node, L2Node } from './lock-node.js';
 import type { Session } from './session.js';
@@ -31,12 +31,11 @@ export class Request implements Grant, Placed, Due, Linked<Request> {
   /** Calls that wait for the answer. */
   calls: Few<CallId> = undefined;
   answer: GrantedAnswer | undefined = undefined;
-  /** These two are set by a grant in a local session only. */
+  /** Set by a grant in a local session only. */
   fence = 0n;
-  grantedAtMs = 0;
   kept = false;
-  /** What the host of a local session keeps with its grant. */
-  holder: object | undefined = undefined;
+  /** In a local session: who asks. */
+  holder: LocalCall | undefined = undefined;
   list: LinkedList<Request> | undefined = undefined;
   before: Request | undefined = undefined;
   after: Request | undefined = undefined;
@@ -48,8 +47,8 @@ export class Request implements Grant, Placed, Due, Linked<Request> {
     readonly requestId: string,
     readonly key: LockKey,
     readonly metadata: Readonly<Record<string, string>> | undefined,
-    /** When it was asked for first. */
-    readonly sinceMs: number,
+    /** Since when it is asked for; in a local session, from the grant on, since when it is held. */
+    public sinceMs: number,
     /** Fences its grant shall cover; in a local session, from the grant on those it does. */
     public span = 1,
   ) {
@@ -57,8 +56,18 @@ export class Request implements Grant, Placed, Due, Linked<Request> {
     this.l2 = key.length === 2 ? key[1] : undefined;
   }
 
+  /** By somebody in this process: each knows the other from now on. */
+  askedBy(call: LocalCall): void {
+    this.holder = call;
+    call.place = this;
+  }
+
   get sessionId(): string {
     return this.session.id;
+  }
+
+  get grantedAtMs(): number {
+    return this.sinceMs;
   }
 
   /** Of a local session's grant: there the grant itself is the proof. */

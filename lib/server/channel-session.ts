@@ -1,5 +1,6 @@
 import { NumberMap, type Clock } from '../core/index.js';
-import type { LateAnswer, EngineHost } from './engine-host.js';
+import type { LateAnswer } from '../engine/index.js';
+import type { EngineHost } from './engine-host.js';
 import {
   Ask,
   Outcome,

@@ -1,3 +1,4 @@
+import type { LocalCall } from '../engine/index.js';
 import { endRigs, rig, until, untilDone, type Rig } from './server.spec-support.js';
 
 describe('drain', () => {
@@ -153,10 +154,12 @@ describe('drain', () => {
     } as const;
     const sessionId = await client.session();
     const remote = await client.acquire({ sessionId });
-    const callId = store.newCallId();
-    expect(store.apply({ ...ask, callId })).toEqual({ type: 'queued' });
     const fences: bigint[] = [];
-    store.onAnswer(callId, (answer) => answer.type === 'granted' && fences.push(answer.grant.fence));
+    const callId: LocalCall = {
+      place: undefined,
+      answered: (answer) => answer.type === 'granted' && fences.push(answer.grant.fence),
+    };
+    expect(store.apply({ ...ask, callId })).toEqual({ type: 'queued' });
     await client.release({ sessionId, token: remote.token });
     await until(() => fences.length === 1);
     expect(fences[0]! > remote.fence).toBe(true);

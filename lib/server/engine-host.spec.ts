@@ -1,6 +1,6 @@
 import { FakeClock } from '../core/fake-clock.js';
-import type { Acquire } from '../engine/index.js';
-import { EngineHost, type LateAnswer } from './engine-host.js';
+import type { Acquire, LateAnswer } from '../engine/index.js';
+import { EngineHost } from './engine-host.js';
 
 describe('the engine at work', () => {
   let clock: FakeClock;
@@ -27,7 +27,7 @@ describe('the engine at work', () => {
   afterEach(() => host.stop());
 
   let requests = 0;
-  const ask = (sessionId: string, change: Partial<Acquire> = {}): Promise<LateAnswer> =>
+  const ask = (sessionId: string, change: Partial<Omit<Acquire, 'callId'>> = {}): Promise<LateAnswer> =>
     new Promise((resolve) => {
       const requestId = `r${++requests}`;
       const callId = host.newCallId();

@@ -9,7 +9,6 @@ import {
 } from '../core/index.js';
 import {
   type Acquire,
-  type AcquireAnswer,
   type Answers,
   type CallId,
   type Effect,
@@ -18,11 +17,9 @@ import {
   type EngineOptions,
   type EngineStats,
   type Grant,
+  type LateAnswer,
   type SessionEndReason,
 } from '../engine/index.js';
-
-/** The answer of a call that had to wait. */
-export type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
 
 export interface EngineHostEvents {
   /** A session ended; its locks are granted to others only after this returned. */
@@ -105,7 +102,7 @@ export class EngineHost {
     }
   }
 
-  newCallId(): CallId {
+  newCallId(): number {
     return ++this.lastCallId;
   }
 
@@ -120,7 +117,7 @@ export class EngineHost {
   }
 
   /** Asks for a lock; `settle` gets the answer, at once or later, exactly once unless the call is detached. */
-  ask(command: Acquire, settle: (answer: LateAnswer) => void): void {
+  ask(command: Acquire & { readonly callId: number }, settle: (answer: LateAnswer) => void): void {
     this.answers.set(command.callId, settle);
     const answer = this.apply(command);
     if (answer.type === 'queued') return;
@@ -129,16 +126,16 @@ export class EngineHost {
   }
 
   /** The call of an {@link ask} ended without its answer; its request keeps its place for a while. */
-  detach(callId: CallId): void {
+  detach(callId: number): void {
     if (this.answers.delete(callId)) this.apply({ type: 'detach-call', callId });
   }
 
   /** Calls `listener` once with the answer of a call that {@link apply} has just queued. */
-  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
+  onAnswer(callId: number, listener: (answer: LateAnswer) => void): void {
     this.answers.set(callId, listener);
   }
 
-  offAnswer(callId: CallId): void {
+  offAnswer(callId: number): void {
     this.answers.delete(callId);
   }
 
@@ -204,6 +201,7 @@ export class EngineHost {
   }
 
   private answer(callId: CallId, answer: LateAnswer): void {
+    if (typeof callId !== 'number') return callId.answered(answer);
     const listener = this.answers.delete(callId);
     listener?.(answer);
   }

@@ -1,4 +1,4 @@
-export { type LateAnswer } from './engine-host.js';
+export type { LateAnswer } from '../engine/index.js';
 export { LocalStore } from './local-store.js';
 export { LockServer, type ServerEnd } from './lock-server.js';
 export type { LogSettings } from './log-settings.js';

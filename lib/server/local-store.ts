@@ -1,6 +1,6 @@
 import type { Clock, HolderPage, LockKey, LockReport, PageOptions } from '../core/index.js';
-import type { Answers, CallId, EngineCommand, Grant, SessionEndReason } from '../engine/index.js';
-import type { EngineHost, LateAnswer } from './engine-host.js';
+import type { Answers, EngineCommand, Grant, SessionEndReason } from '../engine/index.js';
+import type { EngineHost } from './engine-host.js';
 
 /**
  * The engine of a lock server for drivers in the same process, without a wire between: what `memoryDriver({ store })`
@@ -28,23 +28,10 @@ export class LocalStore {
     return this.own;
   }
 
-  newCallId(): CallId {
-    return this.host.newCallId();
-  }
-
   apply<C extends EngineCommand>(command: C): Answers[C['type']] {
     const answer = this.host.apply(command);
     if (command.type === 'open-session') this.note(answer as Answers['open-session']);
     return answer;
-  }
-
-  /** Calls `listener` once with the answer of a queued call. Register right after `apply` answered `queued`. */
-  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
-    this.host.onAnswer(callId, listener);
-  }
-
-  offAnswer(callId: CallId): void {
-    this.host.offAnswer(callId);
   }
 
   /** Calls `listener` once when the session ends, before its locks are granted to others. */

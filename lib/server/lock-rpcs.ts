@@ -1,5 +1,5 @@
 import { type Clock, MAX_ID_BYTES } from '../core/index.js';
-import type { Grant } from '../engine/index.js';
+import type { Grant, LateAnswer } from '../engine/index.js';
 import {
   durationFromWire,
   type ErrorStatus,
@@ -10,7 +10,7 @@ import {
   ReleaseResponse,
 } from '../rpc/index.js';
 import type { Deliveries } from './deliveries.js';
-import type { EngineHost, LateAnswer } from './engine-host.js';
+import type { EngineHost } from './engine-host.js';
 import type { OpenCall } from './open-call.js';
 import { keyOf, type RequestChecks } from './request-checks.js';
 import { ATTEMPT_KEEPS_PLACE_MS } from './server-limits.js';

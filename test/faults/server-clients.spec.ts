@@ -122,7 +122,7 @@ describe('clients that vanish', () => {
       const key = ['p1'] as const;
       const own = { type: 'acquire', sessionId: 'own', key, waitUntilMs: 0 } as const;
       store.apply({ type: 'open-session', sessionId: 'own', leaseMs: 60_000 });
-      const held = store.apply({ ...own, callId: store.newCallId(), requestId: 'r' });
+      const held = store.apply({ ...own, callId: 1, requestId: 'r' });
       dying.acquiring({ sessionId, requestId: 'remote', timeoutMs: 0n });
       await until(() => server.stats.waiters === 1);
       const token = held.type === 'granted' ? held.grant.token : '';

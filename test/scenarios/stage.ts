@@ -138,7 +138,7 @@ function describeAnswer(command: EngineCommand, names: readonly string[], { answ
   if (answer === undefined) return [];
   const who =
     command.type === 'acquire'
-      ? `call ${command.callId} ${names[0]}/${names[1]}`
+      ? `call ${Number(command.callId)} ${names[0]}/${names[1]}`
       : names.slice(0, 2).join(' ');
   switch (answer.type) {
     case 'session':
@@ -166,7 +166,7 @@ function describeEnded({ ended, endedCount }: Extract<Reply, { type: 'revoked' }
 function describeEffect(effect: Effect): string {
   switch (effect.type) {
     case 'call-answered':
-      return `call ${effect.callId} ${describeReply(effect.answer)}`;
+      return `call ${Number(effect.callId)} ${describeReply(effect.answer)}`;
     case 'session-ended':
       return `session ${effect.sessionId} ended: ${effect.reason}`;
     case 'grant-revoked':

@@ -16,7 +16,7 @@ function noIdempotence(patch: Patch): void {
   patch(Engine.prototype, 'apply', (apply, [command, nowMs]) => {
     const told = command as EngineCommand;
     if (told.type !== 'acquire') return apply(told, nowMs);
-    return apply({ ...told, requestId: `${told.requestId}#${told.callId}` }, nowMs);
+    return apply({ ...told, requestId: `${told.requestId}#${Number(told.callId)}` }, nowMs);
   });
 }
 

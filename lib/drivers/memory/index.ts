@@ -3,7 +3,7 @@ import type { LocalStore } from './local-store.js';
 import { MemoryDriver } from './memory-driver.js';
 import { MemoryStore } from './memory-store.js';
 
-export type { LateAnswer, LocalStore } from './local-store.js';
+export type { LocalStore } from './local-store.js';
 export { MemoryDriver } from './memory-driver.js';
 export { MemoryStore } from './memory-store.js';
 

@@ -1,35 +1,20 @@
 import type { Clock, HolderPage, LockKey, LockReport, PageOptions } from '../../core/index.js';
-import type {
-  AcquireAnswer,
-  Answers,
-  CallId,
-  EngineCommand,
-  Grant,
-  SessionEndReason,
-} from '../../engine/index.js';
-
-/** The answer of a call that had to wait. */
-export type LateAnswer = Exclude<AcquireAnswer, { type: 'queued' }>;
+import type { Answers, EngineCommand, Grant, SessionEndReason } from '../../engine/index.js';
 
 /**
  * An engine in this process as drivers use it: whoever owns the engine applies its effects, keeps its one timer,
- * and hands the answers of waiting calls to those who asked. The lock server hosted in an application offers one too.
+ * and hands the answers of waiting calls to those who asked, each a `LocalCall`. The lock server hosted in an application offers one too.
  */
 export interface LocalStore {
   /** Names the store; see `LockDriver.store`. */
   readonly store: string;
   /** The engine's time is this clock's monotonic time. */
   readonly clock: Clock;
-  newCallId(): CallId;
   /**
    * Decides one command now; effects for others are carried out before it returns.
    * @param nowMs this store's clock as read in the turn of the call, so that it is read no second time.
    */
   apply<C extends EngineCommand>(command: C, nowMs?: number): Answers[C['type']];
-  /** Calls `listener` once with the answer of a queued call. Register right after `apply` answered `queued`. */
-  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void;
-  /** The call is nobody's any more: its answer goes nowhere. */
-  offAnswer(callId: CallId): void;
   /** Calls `listener` once when the session ends, before its locks are freed for others. */
   onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable;
   /** Calls `listener` with each grant of the session that an operator ends, before its key is free for others. */

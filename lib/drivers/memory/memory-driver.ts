@@ -1,4 +1,5 @@
 import type {
+  Asker,
   Capabilities,
   DefiniteRelease,
   DriverAcquire,
@@ -26,6 +27,7 @@ import {
   LockNotHeldError,
   LockUnavailableError,
   abortedError,
+  askerOf,
   formatKey,
   keyId,
   laterOf,
@@ -33,11 +35,11 @@ import {
   onAbort,
   rungFor,
 } from '../../core/index.js';
-import type { CallId, Grant, Refusal } from '../../engine/index.js';
-import type { LateAnswer, LocalStore } from './local-store.js';
-import { LocalGrant, TokenBook } from './local-grant.js';
+import type { LateAnswer, Refusal } from '../../engine/index.js';
+import type { LocalStore } from './local-store.js';
+import { LocalLock, type LocalLocks } from './local-lock.js';
 import { LocalSession } from './local-session.js';
-import { LocalWait } from './local-wait.js';
+import { TokenBook } from './token-book.js';
 
 const CAPABILITIES: Capabilities = {
   fence: 'process',
@@ -57,14 +59,14 @@ const CAPABILITIES: Capabilities = {
 const BUSY: DriverBusy = { granted: false };
 
 /** Locks over an engine in this process: no network, the same rules. */
-export class MemoryDriver implements LockDriver {
+export class MemoryDriver implements LockDriver, LocalLocks {
   readonly name = 'memory';
   readonly capabilities: Capabilities;
   private host: DriverHost | undefined;
   private ladder: readonly number[] = [];
   private readonly sessions = new Map<number, LocalSession>();
-  private readonly waits = new LinkedList<LocalWait>();
-  private tokens: TokenBook | undefined;
+  private readonly waiting = new LinkedList<LocalLock>();
+  private book: TokenBook | undefined;
   /** Whether a reading of the instance's clock is one of the store's. */
   private oneClock = false;
   /** While a grant is given back: both clocks as read in this turn, in which the next waiter is granted. */
@@ -92,7 +94,7 @@ export class MemoryDriver implements LockDriver {
       );
     }
     this.host = host;
-    this.tokens = new TokenBook(host.random);
+    this.book = new TokenBook(host.random);
     this.oneClock = host.clock === this.local.clock;
     this.ladder = leaseLadder(host.settings.ttlMs);
   }
@@ -110,11 +112,11 @@ export class MemoryDriver implements LockDriver {
     const now = request.askedAt ?? this.attached.clock.now();
     const session = this.session(rungFor(this.ladder, request.ttlMs), request.key, now);
     const nowMs = this.storeMs(now);
-    const callId = this.local.newCallId();
+    const lock = new LocalLock(request.key, session, this);
     const answer = this.local.apply(
       {
         type: 'acquire',
-        callId,
+        callId: lock,
         sessionId: session.id,
         requestId: '',
         key: request.key,
@@ -123,27 +125,27 @@ export class MemoryDriver implements LockDriver {
       },
       nowMs,
     );
-    if (answer.type === 'granted') return this.granted(session, answer.grant, now);
-    if (answer.type === 'queued') return this.wait(session, callId, request);
+    if (answer.type === 'granted') return this.granted(lock, now);
+    if (answer.type === 'queued') return this.wait(lock, request);
     session.gaveUp();
     return this.refused(request.key, answer.refusal);
   }
 
   abortWaits(reason: unknown): void {
-    for (const wait of this.waits.takeAll()) this.abort(wait, reason);
+    for (const lock of this.waiting.takeAll()) this.abort(lock, reason);
   }
 
   release(grant: DriverGrant, options?: { readonly keepMs?: number }, now?: Instant): DefiniteRelease {
-    const local = grant as LocalGrant;
+    const lock = grant as LocalLock;
     const readAt = now ?? this.attached.clock.now();
     const nowMs = this.storeMs(readAt);
     this.releasedAt = readAt;
     try {
       const answer = this.local.apply(
-        { type: 'release-grant', grant: local.grant, keepMs: options?.keepMs },
+        { type: 'release-grant', grant: lock.grant, keepMs: options?.keepMs },
         nowMs,
       );
-      this.over(local, nowMs);
+      this.over(lock, nowMs);
       return answer.type === 'released' ? 'released' : 'lost';
     } finally {
       this.releasedAt = undefined;
@@ -200,10 +202,12 @@ export class MemoryDriver implements LockDriver {
     return Promise.resolve(true);
   }
 
+  get tokens(): TokenBook {
+    return this.book ?? notAttached();
+  }
+
   private get attached(): DriverHost {
-    if (this.host === undefined)
-      throw new BackendStateError('the memory driver is used before createKlock attached it');
-    return this.host;
+    return this.host ?? notAttached();
   }
 
   /** The store's time of a reading made in this turn. */
@@ -211,10 +215,10 @@ export class MemoryDriver implements LockDriver {
     return this.oneClock ? now.monoMs : this.local.clock.monoMs();
   }
 
-  private over(grant: LocalGrant, nowMs: number): void {
-    if (grant.over) return;
-    grant.end();
-    grant.session.drop(nowMs);
+  private over(lock: LocalLock, nowMs: number): void {
+    if (lock.over) return;
+    lock.end();
+    lock.session.drop(nowMs);
   }
 
   private session(leaseMs: number, key: LockKey, now: Instant): LocalSession {
@@ -247,7 +251,7 @@ export class MemoryDriver implements LockDriver {
     });
     const session = new LocalSession(answer.sessionId, lease, host.clock, (idle) => this.end(idle));
     session.ended = this.local.onSessionEnd(session.id, () => this.sessionEnded(session, leaseMs));
-    session.revoked = this.local.onRevoked(session.id, (grant) => this.revoked(grant.holder as LocalGrant));
+    session.revoked = this.local.onRevoked(session.id, (grant) => this.revoked(grant.holder as LocalLock));
     this.sessions.set(leaseMs, session);
     session.wait();
     return session;
@@ -260,9 +264,9 @@ export class MemoryDriver implements LockDriver {
   }
 
   /** An operator ended it: the loss is performed in this call, before anyone else is granted. */
-  private revoked(grant: LocalGrant): void {
-    this.over(grant, this.local.clock.monoMs());
-    this.attached.endGrant(grant, 'revoked', 'REVOKED');
+  private revoked(lock: LocalLock): void {
+    this.over(lock, this.local.clock.monoMs());
+    this.attached.endGrant(lock, 'revoked', 'REVOKED');
   }
 
   /** Ends a session by our own wish: nothing rests on it, or what did was lost. */
@@ -273,9 +277,10 @@ export class MemoryDriver implements LockDriver {
     this.local.apply({ type: 'close-session', sessionId: session.id, reason: 'client_close' });
   }
 
-  private granted(session: LocalSession, grant: Grant, decidedAt: Instant | undefined): LocalGrant {
-    session.settled();
-    return new LocalGrant(session, grant, decidedAt, this.tokens as TokenBook);
+  private granted(lock: LocalLock, decidedAt: Instant | undefined): LocalLock {
+    lock.session.settled();
+    lock.decidedAt = decidedAt;
+    return lock;
   }
 
   private refused(key: LockKey, refusal: Refusal): DriverBusy {
@@ -298,39 +303,47 @@ export class MemoryDriver implements LockDriver {
     });
   }
 
-  private wait(
-    session: LocalSession,
-    callId: CallId,
-    request: DriverAcquire,
-  ): Promise<DriverGrant | DriverBusy> | Later {
+  private wait(lock: LocalLock, request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later {
     const { signal } = request;
-    const wait = new LocalWait(session, callId, request);
-    this.waits.add(wait);
-    if (signal !== undefined) wait.listening = onAbort(signal, (reason) => this.abort(wait, reason));
-    this.local.onAnswer(callId, (answer) => this.settle(wait, answer));
-    return laterOf(wait.asker);
+    const asker = (lock.asker = askerOf(request));
+    this.waiting.add(lock);
+    if (signal !== undefined) lock.listening = onAbort(signal, (reason) => this.abort(lock, reason));
+    return laterOf(asker);
   }
 
-  private settle(wait: LocalWait, answer: LateAnswer): void {
-    this.waits.delete(wait);
-    wait.listening?.[Symbol.dispose]();
-    if (answer.type === 'granted')
-      return wait.asker.settle(this.granted(wait.session, answer.grant, this.releasedAt));
-    wait.session.gaveUp();
+  /** The store's answer to a lock that had to wait. */
+  answered(lock: LocalLock, answer: LateAnswer): void {
+    const asker = this.takeAsker(lock);
+    // Its caller gave up in the turn in which it was granted.
+    if (asker === undefined) return this.giveBack(lock, answer);
+    if (answer.type === 'granted') return asker.settle(this.granted(lock, this.releasedAt));
+    lock.session.gaveUp();
     try {
-      wait.asker.settle(this.refused(wait.request.key, answer.refusal));
+      asker.settle(this.refused(lock.key, answer.refusal));
     } catch (error) {
-      wait.asker.fail(error);
+      asker.fail(error);
     }
   }
 
-  private abort(wait: LocalWait, reason: unknown): void {
-    this.waits.delete(wait);
-    wait.listening?.[Symbol.dispose]();
-    this.local.offAnswer(wait.callId);
-    this.local.apply({ type: 'cancel-call', callId: wait.callId });
-    wait.session.gaveUp();
-    wait.asker.fail(abortedError(wait.request.key, reason));
+  private abort(lock: LocalLock, reason: unknown): void {
+    const asker = this.takeAsker(lock);
+    if (asker === undefined) return;
+    this.local.apply({ type: 'cancel-call', callId: lock });
+    lock.session.gaveUp();
+    asker.fail(abortedError(lock.key, reason));
+  }
+
+  /** It waits no longer: who has to be told, once. */
+  private takeAsker(lock: LocalLock): Asker | undefined {
+    const { asker } = lock;
+    lock.asker = undefined;
+    this.waiting.delete(lock);
+    lock.listening?.[Symbol.dispose]();
+    return asker;
+  }
+
+  private giveBack({ grant }: LocalLock, answer: LateAnswer): void {
+    if (answer.type === 'granted') this.local.apply({ type: 'release-grant', grant });
   }
 
   private renewOne(lease: KeptLease): RenewReply {
@@ -340,8 +353,8 @@ export class MemoryDriver implements LockDriver {
   }
 
   /** A token proves the grant of its own key only. */
-  private grantOf(key: LockKey, token: string): LocalGrant | undefined {
-    const grant = this.tokens?.get(token);
+  private grantOf(key: LockKey, token: string): LocalLock | undefined {
+    const grant = this.tokens.get(token);
     return grant !== undefined && keyId(grant.key) === keyId(key) ? grant : undefined;
   }
 
@@ -362,4 +375,8 @@ export class MemoryDriver implements LockDriver {
       });
     return new LockNotHeldError(`${formatKey(key)} is not held`, { key, operation });
   }
+}
+
+function notAttached(): never {
+  throw new BackendStateError('the memory driver is used before createKlock attached it');
 }

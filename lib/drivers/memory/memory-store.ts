@@ -1,6 +1,5 @@
 import {
   MAX_FENCE,
-  NumberMap,
   systemClock,
   systemRandom,
   type Clock,
@@ -18,9 +17,10 @@ import {
   type Effect,
   type EngineCommand,
   type Grant,
+  type LateAnswer,
   type SessionEndReason,
 } from '../../engine/index.js';
-import type { LateAnswer, LocalStore } from './local-store.js';
+import type { LocalStore } from './local-store.js';
 
 /** How long after its last waiter the timer may still keep the process: looked at late, since under contention waiters come and go. */
 const LET_GO_MS = 20;
@@ -32,10 +32,8 @@ export class MemoryStore implements LocalStore {
   readonly store = `memory:${process.pid}:${++stores}`;
   readonly condition = 'ok';
   private readonly engine: Engine;
-  private readonly answers = new NumberMap<(answer: LateAnswer) => void>();
   private readonly watchers = new Map<string, Set<(reason: SessionEndReason) => void>>();
   private readonly revocations = new Map<string, (grant: Grant) => void>();
-  private calls = 0;
   private timer: Timer | undefined;
   private timerAtMs = Infinity;
   private timerKeepsAlive = false;
@@ -55,28 +53,12 @@ export class MemoryStore implements LocalStore {
     });
   }
 
-  newCallId(): CallId {
-    return ++this.calls;
-  }
-
   apply<C extends EngineCommand>(command: C, nowMs = this.clock.monoMs()): Answers[C['type']] {
     const answer = this.engine.answer(command, nowMs);
     const effects = this.engine.takeEffects();
-    // Mostly none: an iterator over nothing would still be made.
-    if (effects.length > 0) for (const effect of effects) this.carryOut(effect);
-    if (this.engine.wakesBefore(this.timerAtMs) || (this.answers.size > 0 && !this.timerKeepsAlive))
-      this.arm();
+    for (let at = 0; at < effects.length; at++) this.carryOut(effects[at] as Effect);
+    this.seeToTimer();
     return answer;
-  }
-
-  onAnswer(callId: CallId, listener: (answer: LateAnswer) => void): void {
-    this.answers.set(callId, listener);
-    if (!this.timerKeepsAlive) this.arm();
-  }
-
-  offAnswer(callId: CallId): void {
-    this.answers.delete(callId);
-    this.letGo();
   }
 
   onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable {
@@ -110,10 +92,9 @@ export class MemoryStore implements LocalStore {
     // Nothing to make durable: all fences are reserved from the start.
   }
 
-  private answer(callId: CallId, answer: LateAnswer): void {
-    const listener = this.answers.delete(callId);
-    this.letGo();
-    listener?.(answer);
+  /** All calls are made in this process: there are none with a number. */
+  private answer(call: CallId, answer: LateAnswer): void {
+    if (typeof call !== 'number') call.answered(answer);
   }
 
   private announce(sessionId: string, reason: SessionEndReason): void {
@@ -122,13 +103,25 @@ export class MemoryStore implements LocalStore {
     for (const listener of listeners ?? []) listener(reason);
   }
 
+  private get isWaitedFor(): boolean {
+    return this.engine.waiting > 0;
+  }
+
+  private seeToTimer(): void {
+    if (this.timerKeepsAlive !== this.isWaitedFor) {
+      if (this.timerKeepsAlive) this.letGo();
+      else return this.arm();
+    }
+    if (this.engine.wakesBefore(this.timerAtMs)) this.arm();
+  }
+
   /** Nobody waits any more: a process that has nothing else to do must not stay until the longest wait would have ended. */
   private letGo(): void {
-    if (this.answers.size > 0 || !this.timerKeepsAlive || this.lettingGo) return;
+    if (this.lettingGo) return;
     this.lettingGo = true;
     this.clock.after(LET_GO_MS, () => {
       this.lettingGo = false;
-      if (this.answers.size === 0 && this.timerKeepsAlive) this.arm();
+      if (this.timerKeepsAlive && !this.isWaitedFor) this.arm();
     });
   }
 
@@ -136,7 +129,7 @@ export class MemoryStore implements LocalStore {
   private arm(): void {
     this.timer?.cancel();
     this.timerAtMs = this.engine.wakeAtMs;
-    this.timerKeepsAlive = this.answers.size > 0;
+    this.timerKeepsAlive = this.isWaitedFor;
     if (this.timerAtMs === Infinity) return;
     this.timer = this.clock.after(
       this.timerAtMs - this.clock.monoMs(),

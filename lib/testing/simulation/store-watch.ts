@@ -3,6 +3,7 @@ import {
   DETACHED_KEEP_MS,
   type Acquire,
   type AcquireAnswer,
+  type CallId,
   type EngineCommand,
   type Grant,
   type Outcome,
@@ -32,7 +33,7 @@ interface Waiter {
   /** Since when it has been in line without a break, in the order of arrivals. */
   readonly inLineSince: number;
   /** Those who wait for it; nobody while it only keeps its place. */
-  readonly calls: Set<number>;
+  readonly calls: Set<CallId>;
   /** Until when it does. */
   placeUntilMs: number;
 }
@@ -47,7 +48,7 @@ export class StoreWatch {
   private readonly sessions = new Set<string>();
   private readonly tokens = new Map<string, string>();
   private readonly waiters = new Map<string, Waiter>();
-  private readonly calls = new Map<number, Acquire>();
+  private readonly calls = new Map<CallId, Acquire>();
   private readonly fences = new Map<string, ConflictMarks<Grant>>();
   /** Trees whose first in line conflicts with nothing that is held: since when, and for how many decisions. */
   private readonly stalls = new Map<string, { readonly sinceMs: number; decisions: number }>();
@@ -138,7 +139,7 @@ export class StoreWatch {
     }
   }
 
-  private answered(callId: number, answer: AcquireAnswer): void {
+  private answered(callId: CallId, answer: AcquireAnswer): void {
     const command = this.calls.get(callId);
     if (command === undefined) return;
     switch (answer.type) {
@@ -160,7 +161,7 @@ export class StoreWatch {
     const known = this.placeOf(id);
     const now = ++this.arrivals;
     const inLineSince = known !== undefined && known.calls.size > 0 ? known.inLineSince : now;
-    const calls = (known?.calls ?? new Set<number>()).add(callId);
+    const calls = (known?.calls ?? new Set<CallId>()).add(callId);
     const arrival = known?.arrival ?? now;
     this.waiters.set(id, { id, sessionId, key, arrival, inLineSince, calls, placeUntilMs: Infinity });
     if (!this.sessions.has(sessionId)) this.report('I6', `${id} waits in a session that is over`);
@@ -173,7 +174,7 @@ export class StoreWatch {
     else this.waiters.delete(waiter.id);
   }
 
-  private detached(callId: number, keepMs: number): void {
+  private detached(callId: CallId, keepMs: number): void {
     this.calls.delete(callId);
     for (const waiter of this.waiters.values())
       if (waiter.calls.delete(callId) && waiter.calls.size === 0) waiter.placeUntilMs = this.nowMs + keepMs;
