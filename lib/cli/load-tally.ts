@@ -2,7 +2,7 @@
 export class LoadTally {
   private readonly latenciesMs: number[] = [];
   private failed = 0;
-  private first: string | undefined;
+  private first: string | undefined = undefined;
 
   success(latencyMs: number): void {
     this.latenciesMs.push(latencyMs);

@@ -43,10 +43,10 @@ export class AcquireCall {
   /** A session must be reached for this attempt even if the wait is over: none was asked yet. */
   private unasked = true;
   /** The session on which the doubts are. */
-  private doubtful: LiveSession | undefined;
-  private settling: Promise<void> | undefined;
+  private doubtful: LiveSession | undefined = undefined;
+  private settling: Promise<void> | undefined = undefined;
   /** Why the last attempt failed, for the error at the end. */
-  private problem: NoAnswer | undefined;
+  private problem: NoAnswer | undefined = undefined;
 
   constructor(
     private readonly host: AcquireHost,

@@ -57,15 +57,15 @@ export class ChannelAcquire implements BoundedAsker {
   private readonly asker: Asker;
   /** Nobody is told before `acquire` has returned. */
   private asked = false;
-  private channel: ChannelSession | undefined;
+  private channel: ChannelSession | undefined = undefined;
   private number = 0;
   private over = false;
-  private attempts: AcquireAttempts | undefined;
-  private problem: NoAnswer | undefined;
+  private attempts: AcquireAttempts | undefined = undefined;
+  private problem: NoAnswer | undefined = undefined;
   /** No server was asked yet: one must be reached even if the wait is over. */
   private unasked = true;
   private readonly startedMs: number;
-  private readonly listening: Disposable | undefined;
+  private readonly listening: Disposable | undefined = undefined;
   private readonly forgetClose: (() => void) | undefined;
 
   constructor(

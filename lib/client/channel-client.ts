@@ -58,7 +58,7 @@ export type Speech = 'unknown' | 'channel' | 'six-calls';
 export class ChannelClient implements StoreClient {
   readonly service: LockService;
   speech: Speech = 'unknown';
-  lastWord: string | undefined;
+  lastWord: string | undefined = undefined;
   private readonly connection: Connection;
   private readonly opener: ChannelOpener;
   readonly operator: OperatorCalls;
@@ -76,7 +76,7 @@ export class ChannelClient implements StoreClient {
   private readonly waitsEnd = new AbortController();
   private readonly acquireHost: ChannelAcquireHost;
   private readonly sessionHost: ChannelSessionHost;
-  private six: LockClient | undefined;
+  private six: LockClient | undefined = undefined;
   /** The server that knows no channel. */
   private withoutChannel = '';
 

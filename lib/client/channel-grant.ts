@@ -8,7 +8,7 @@ export class ChannelGrant implements SessionGrant {
   readonly granted = true;
   place = -1;
   /** Its release, shared by everybody who asks for one. */
-  release: ChannelRelease | undefined;
+  release: ChannelRelease | undefined = undefined;
 
   constructor(
     /** The session it rests on. */

@@ -66,8 +66,8 @@ export class ChannelSession implements StreamListener {
   /** The server has welcomed the current stream. */
   private welcomed = true;
   private failures = 0;
-  private pause: Timer | undefined;
-  private look: Timer | undefined;
+  private pause: Timer | undefined = undefined;
+  private look: Timer | undefined = undefined;
   private lookAtMs = Infinity;
   private believable = false;
   /** Both clocks as read when the reading of the last frame began: one reading for all its answers, which are read in its turn. */

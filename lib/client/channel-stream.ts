@@ -17,8 +17,8 @@ export interface StreamListener {
 export class ChannelStream {
   /** False while what was written has not left. */
   ready = true;
-  listener: StreamListener | undefined;
-  private readonly call: ReturnType<typeof start> | undefined;
+  listener: StreamListener | undefined = undefined;
+  private readonly call: ReturnType<typeof start> | undefined = undefined;
   private over = false;
 
   constructor(

@@ -27,7 +27,7 @@ interface Waiter {
  * Addresses are tried in turn; the one that worked last is tried first.
  */
 export class Connection implements LinkListener {
-  private link: Link | undefined;
+  private link: Link | undefined = undefined;
   private closed = false;
   private linksMade = 0;
   private targetIndex = 0;
@@ -35,7 +35,7 @@ export class Connection implements LinkListener {
   private failedTargets = 0;
   /** Rounds over all addresses that failed in a row. */
   private failedRounds = 0;
-  private pause: Timer | undefined;
+  private pause: Timer | undefined = undefined;
   private readonly waiters = new Set<Waiter>();
   private readonly backoff: BackoffRule;
 

@@ -9,7 +9,7 @@ const SPLIT_FROM = 48;
  * on two frames are, and both ends work at the same time.
  */
 export class HalfFrames {
-  private rest: ServerFrame | undefined;
+  private rest: ServerFrame | undefined = undefined;
 
   constructor(
     private readonly read: (frame: ServerFrame) => void,

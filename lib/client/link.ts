@@ -35,12 +35,12 @@ export class Link {
   wasReady = false;
   private state: 'connecting' | 'ready' | 'over' = 'connecting';
   private readonly sockets = new Set<Socket>();
-  private connectTimer: Timer | undefined;
+  private connectTimer: Timer | undefined = undefined;
   private failure: unknown;
   /** Monotonic time when something was last received. */
   heardAtMs: number;
   /** When the first call was sent that went unanswered with nothing heard since. */
-  silentSinceMs: number | undefined;
+  silentSinceMs: number | undefined = undefined;
 
   constructor(
     readonly id: LinkId,

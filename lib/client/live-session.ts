@@ -11,7 +11,7 @@ export class LiveSession implements SessionRef {
   readonly over = new Hooks();
   private uses = 0;
   private idleSinceMs = 0;
-  private idleTimer: Timer | undefined;
+  private idleTimer: Timer | undefined = undefined;
 
   constructor(
     readonly sessionId: string,

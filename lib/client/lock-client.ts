@@ -62,7 +62,7 @@ export class LockClient {
   private readonly releases = new WeakMap<DriverGrant, Promise<DefiniteRelease>>();
   private toldUnsupported = false;
   /** Why the server refused the last acquire for now, such as SERVER_RECOVERING; undefined once it granted. */
-  lastWord: string | undefined;
+  lastWord: string | undefined = undefined;
 
   constructor(
     private readonly options: ResolvedClientOptions,

@@ -10,7 +10,7 @@ export interface SessionGrant extends DriverGrant {
 export class SessionGrants {
   private readonly grants: SessionGrant[] = [];
   /** Made when somebody first asks for a token: most programs never do. */
-  private byToken: Map<string, SessionGrant> | undefined;
+  private byToken: Map<string, SessionGrant> | undefined = undefined;
 
   get size(): number {
     return this.grants.length;

@@ -40,8 +40,8 @@ export type SessionOrNot = LiveSession | NoAnswer;
 /** The sessions of one lease length: at most one at a time, opened once for all who wait, replaced when over. */
 export class SessionSlot {
   private state: SessionState = NO_SESSION;
-  private live: LiveSession | undefined;
-  private creation: Promise<SessionOrNot> | undefined;
+  private live: LiveSession | undefined = undefined;
+  private creation: Promise<SessionOrNot> | undefined = undefined;
 
   constructor(
     private readonly leaseMs: number,

@@ -34,9 +34,9 @@ export interface WatchHost {
 /** Keeps a watch on one session for as long as it lives. A hint: without it the end is only noticed later (WK-23). */
 export class SessionWatch {
   private readonly state: WatchState;
-  private stream: WatchStream | undefined;
-  private timer: Timer | undefined;
-  private beatTimer: Timer | undefined;
+  private stream: WatchStream | undefined = undefined;
+  private timer: Timer | undefined = undefined;
+  private beatTimer: Timer | undefined = undefined;
 
   constructor(
     private readonly session: LiveSession,

@@ -27,7 +27,7 @@ class Entry implements Alarm {
 /** Any number of alarms behind one timer: a binary heap by time, cancelled entries dropped when they surface. */
 export class AlarmQueue {
   private readonly heap: Entry[] = [];
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
   private timerAtMs = Infinity;
   private dead = 0;
 

@@ -2,7 +2,7 @@ import type { Clock, Instant } from './clock.js';
 import { LockLostError, LockNotHeldError } from './errors.js';
 import { FENCE_PROOF, type FenceProof } from './fence-proof.js';
 import type { Hold, HoldView } from './hold.js';
-import { LATER } from './lock-driver.js';
+import { LATER, type DefiniteRelease, type Later } from './lock-driver.js';
 import type { LockEnd, LockHandle, ReleaseOutcome } from './lock-handle.js';
 import { formatKey, type LockKey } from './lock-key.js';
 import { ReleaseWait, type ReleasingHandle } from './release-wait.js';
@@ -28,10 +28,10 @@ const LOST = Promise.resolve<ReleaseOutcome>('lost');
 
 /** One view of a hold: the handle of its acquire, or a counted re-entry. */
 export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
-  private outcome: Promise<ReleaseOutcome> | undefined;
+  private outcome: Promise<ReleaseOutcome> | undefined = undefined;
   /** When it was released by its holder; a loss is known to the hold. */
-  private releasedAtMs: number | undefined;
-  private ended: Promise<LockEnd> | undefined;
+  private releasedAtMs: number | undefined = undefined;
+  private ended: Promise<LockEnd> | undefined = undefined;
   private resolveEnded: ((end: LockEnd) => void) | undefined;
   private pins = 0;
   private whenUnpinned: (() => void) | undefined;
@@ -177,12 +177,20 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
     }
     this.releasedAtMs = now.wallMs;
     this.tellEnd();
-    if (given === undefined || given === 'released') return (this.outcome = RELEASED);
-    return (this.outcome = new Promise((resolve) => {
+    const isDone = given === undefined || given === 'released';
+    return (this.outcome = isDone ? RELEASED : this.outcomeOf(given, now, timeoutMs));
+  }
+
+  private outcomeOf(
+    given: DefiniteRelease | Later,
+    now: Instant,
+    timeoutMs: number,
+  ): Promise<ReleaseOutcome> {
+    return new Promise((resolve) => {
       const wait = new ReleaseWait(this, resolve);
       if (given !== LATER) wait.givenBack(given);
       else this.host.await(this.hold, now, timeoutMs, wait);
-    }));
+    });
   }
 
   /** @internal Once, although a store may answer after it was given up on. */

@@ -74,7 +74,7 @@ export function checkElection(options: ElectionOptions): ElectionOptions {
 export class Candidacy implements Election {
   readonly ended: Promise<void>;
   private readonly giveUp = new AbortController();
-  private term: Term | undefined;
+  private term: Term | undefined = undefined;
   private failures = 0;
   private wakeUp: (() => void) | undefined;
 

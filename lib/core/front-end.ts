@@ -183,7 +183,10 @@ class FrontEnd implements Klock, Sections {
   }
 
   private full(key: LockKey): LockKey {
-    if (this.prefix === '') return key;
+    return this.prefix === '' ? key : this.prefixed(key);
+  }
+
+  private prefixed(key: LockKey): LockKey {
     // Parsed again: the prefix counts towards the segment's bytes.
     return parseKey(key.length === 1 ? [this.prefix + key[0]] : [this.prefix + key[0], key[1]]);
   }
@@ -237,6 +240,11 @@ class FrontEnd implements Klock, Sections {
 
   /** A handle on a grant that the owner or flow already has, decided now; undefined: an ordinary acquire. */
   private share(ask: Acquisition): CountedHandle | undefined {
+    const holdsNothing = ask.owner === undefined && currentFrame() === undefined;
+    return holdsNothing ? undefined : this.shareHeld(ask);
+  }
+
+  private shareHeld(ask: Acquisition): CountedHandle | undefined {
     const shared = this.reentered(ask.key, ask.terms, ask.owner);
     if (shared === undefined) return undefined;
     this.instance.figures?.reentered();

@@ -53,23 +53,23 @@ export interface HoldView {
  * Whether it is held is computed when asked, from deadlines (design D2, D3).
  */
 export class Hold implements LeaseTenant, ReleaseReader {
-  owner: Owner | undefined;
-  list: LinkedList<LeaseTenant> | undefined;
-  before: LeaseTenant | undefined;
-  after: LeaseTenant | undefined;
+  owner: Owner | undefined = undefined;
+  list: LinkedList<LeaseTenant> | undefined = undefined;
+  before: LeaseTenant | undefined = undefined;
+  after: LeaseTenant | undefined = undefined;
   state: 'held' | 'releasing' | 'released' | 'lost' = 'held';
-  loss: LockLostError | undefined;
+  loss: LockLostError | undefined = undefined;
   lostAtMs = 0;
   longHoldTold = false;
   private views: Few<HoldView> = undefined;
   private running: Few<Frame> = undefined;
   private cohort: Cohort;
-  private fixedEnd: Instant | undefined;
-  private maxEnd: Instant | undefined;
-  private alarm: Alarm | undefined;
-  private controller: AbortController | undefined;
+  private fixedEnd: Instant | undefined = undefined;
+  private maxEnd: Instant | undefined = undefined;
+  private alarm: Alarm | undefined = undefined;
+  private controller: AbortController | undefined = undefined;
   /** How its release went; LATER while the store has not answered. */
-  private giving: DefiniteRelease | Later | undefined;
+  private giving: DefiniteRelease | Later | undefined = undefined;
   private awaiting: Few<ReleaseReader> = undefined;
 
   constructor(
@@ -185,6 +185,10 @@ export class Hold implements LeaseTenant, ReleaseReader {
     this.state = 'released';
     this.giving = outcome;
     this.host.released(this, outcome);
+    if (this.awaiting !== undefined) this.tellAwaiting(outcome);
+  }
+
+  private tellAwaiting(outcome: DefiniteRelease): void {
     for (const reader of allOf(this.awaiting)) reader.givenBack(outcome);
     this.awaiting = undefined;
   }

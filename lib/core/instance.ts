@@ -42,7 +42,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost, Re
   readonly keeper: LeaseKeeper;
   readonly settings: DriverSettings;
   /** Undefined without telemetry, which then costs this comparison. */
-  readonly figures: Figures | undefined;
+  readonly figures: Figures | undefined = undefined;
   readonly acquirer: Acquirer;
   /** Ends waits for releases that are not answered; someone waits, so the process stays for it. */
   private readonly patience: AlarmQueue;
@@ -51,7 +51,7 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost, Re
   private readonly closer = new AbortController();
   private sections = 0;
   private sectionsDone: (() => void) | undefined;
-  private closing: Promise<void> | undefined;
+  private closing: Promise<void> | undefined = undefined;
   private told = true;
   private storeDown = false;
 
@@ -128,7 +128,10 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost, Re
 
   released(hold: Hold, outcome: DefiniteRelease): void {
     this.figures?.released(hold, outcome);
-    if (!this.events.has('lock.released')) return;
+    if (this.events.has('lock.released')) this.tellReleased(hold, outcome);
+  }
+
+  private tellReleased(hold: Hold, outcome: DefiniteRelease): void {
     this.events.emit({
       type: 'lock.released',
       ...facts(hold),
@@ -148,13 +151,15 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost, Re
     const answer = this.askRelease(grant, keepMs, now, this.releaseListened ? undefined : reader);
     if (typeof answer === 'string') return answer;
     this.unanswered++;
-    if (answer !== LATER) {
-      answer.then(
-        (outcome) => reader.givenBack(outcome),
-        (cause: unknown) => reader.givenBack(this.brokenRelease(cause)),
-      );
-    }
+    if (answer !== LATER) this.readWhenAnswered(answer, reader);
     return LATER;
+  }
+
+  private readWhenAnswered(answer: Promise<DefiniteRelease>, reader: ReleaseReader): void {
+    answer.then(
+      (outcome) => reader.givenBack(outcome),
+      (cause: unknown) => reader.givenBack(this.brokenRelease(cause)),
+    );
   }
 
   givenBack(): void {

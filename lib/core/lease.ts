@@ -24,7 +24,7 @@ export interface LeaseTenant extends Linked<LeaseTenant> {
  */
 export class Cohort {
   readonly tenants = new LinkedList<LeaseTenant>();
-  alarm: Alarm | undefined;
+  alarm: Alarm | undefined = undefined;
 
   constructor(
     readonly lease: Lease,
@@ -61,7 +61,7 @@ export class Lease implements KeptLease, Linked<Lease> {
   askedMs: number;
   readonly renewed: boolean;
   /** As asked for; a length of its own where none was. */
-  private readonly ownRenewEveryMs: number | undefined;
+  private readonly ownRenewEveryMs: number | undefined = undefined;
   /** When the last request was sent whose reply opened or renewed the lease. */
   sentAt: Instant;
   ms: number;
@@ -69,7 +69,7 @@ export class Lease implements KeptLease, Linked<Lease> {
   fullMs: number;
   private marginMs: number;
   state: 'alive' | 'closed' | 'ended' = 'alive';
-  loss: Loss | undefined;
+  loss: Loss | undefined = undefined;
   /** Renewals failed in a row, and the last reason. */
   failures = 0;
   lastFailure: unknown;
@@ -79,7 +79,7 @@ export class Lease implements KeptLease, Linked<Lease> {
   /** When the next renewal is due, on the monotonic clock; Infinity while one is under way, and where nobody renews. */
   renewAtMs = Infinity;
   /** For whatever comes first. */
-  alarm: Alarm | undefined;
+  alarm: Alarm | undefined = undefined;
 
   constructor(
     readonly id: string,
@@ -141,9 +141,10 @@ export class Lease implements KeptLease, Linked<Lease> {
   /** The cohort for grants that asked for `ttlMs`; longer ones get the lease's own length. */
   cohort(ttlMs: number): Cohort {
     const length = Math.min(ttlMs, this.ms);
-    const first = this.cohorts[0];
-    if (first?.ttlMs === length) return first;
-    for (const cohort of this.cohorts) if (cohort.ttlMs === length) return cohort;
+    return this.cohorts.find((cohort) => cohort.ttlMs === length) ?? this.newCohort(length);
+  }
+
+  private newCohort(length: number): Cohort {
     const cohort = new Cohort(this, length, length === this.ms ? this.marginMs : this.marginOf(length));
     // Not pushed: an array that grows keeps room for sixteen more, and nearly every lease has one.
     this.cohorts = this.cohorts.concat(cohort);

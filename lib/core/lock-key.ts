@@ -14,7 +14,10 @@ export type KeyInput = string | LockKey;
  * @throws InvalidKeyError (INVALID_KEY) naming the segment and its value.
  */
 export function parseKey(input: KeyInput): LockKey {
-  if (typeof input === 'string') return [checkSegment(input, 'l1')];
+  return typeof input === 'string' ? [checkSegment(input, 'l1')] : parseSegments(input);
+}
+
+function parseSegments(input: LockKey): LockKey {
   if (!Array.isArray(input) || input.length < 1 || input.length > 2) {
     throw new InvalidKeyError(`a key is a string, [l1] or [l1, l2], not ${quote(input)}`, { value: input });
   }
@@ -23,14 +26,16 @@ export function parseKey(input: KeyInput): LockKey {
 }
 
 function checkSegment(segment: unknown, name: 'l1' | 'l2'): string {
-  if (typeof segment !== 'string') throw bad(name, segment, 'must be a string');
-  if (segment.length === 0) throw bad(name, segment, 'must not be empty');
-  if (isTooLong(segment)) {
-    throw bad(name, segment, `must not exceed ${MAX_KEY_SEGMENT_BYTES} UTF-8 bytes`);
-  }
-  if (!segment.isWellFormed())
-    throw bad(name, segment, 'must be well-formed Unicode (it holds half of a surrogate pair)');
+  if (typeof segment !== 'string' || segment.length === 0 || isTooLong(segment) || !segment.isWellFormed())
+    throw bad(name, segment);
   return segment;
+}
+
+function problemOf(segment: unknown): string {
+  if (typeof segment !== 'string') return 'must be a string';
+  if (segment.length === 0) return 'must not be empty';
+  if (isTooLong(segment)) return `must not exceed ${MAX_KEY_SEGMENT_BYTES} UTF-8 bytes`;
+  return 'must be well-formed Unicode (it holds half of a surrogate pair)';
 }
 
 /** No character takes more than three bytes for each of its UTF-16 units: only long texts are counted. */
@@ -42,8 +47,8 @@ function isTooLong(segment: string): boolean {
   );
 }
 
-function bad(name: string, value: unknown, problem: string): InvalidKeyError {
-  return new InvalidKeyError(`key segment ${name} ${problem}, got ${quote(value)}`, { value });
+function bad(name: string, value: unknown): InvalidKeyError {
+  return new InvalidKeyError(`key segment ${name} ${problemOf(value)}, got ${quote(value)}`, { value });
 }
 
 /** UTF-8 bytes of a string, without allocating them. */

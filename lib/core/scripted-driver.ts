@@ -22,14 +22,14 @@ export class ScriptedDriver implements LockDriver {
   readonly store = 'scripted:1';
   readonly capabilities: Capabilities;
   host!: DriverHost;
-  lease: KeptLease | undefined;
+  lease: KeptLease | undefined = undefined;
   renewals = 0;
   released: string[] = [];
   abandoned: string[] = [];
   closes = 0;
-  grantedMs: number | undefined;
-  sentAt: Instant | undefined;
-  renewed: boolean | undefined;
+  grantedMs: number | undefined = undefined;
+  sentAt: Instant | undefined = undefined;
+  renewed: boolean | undefined = undefined;
   onAcquire: (request: DriverAcquire) => ReturnType<LockDriver['acquire']> = (request) => this.grant(request);
   onRenew: (lease: KeptLease, timeoutMs: number) => RenewReply | Promise<RenewReply> = (lease) => ({
     outcome: 'renewed',

@@ -15,8 +15,12 @@ const CANCELLED: Refusal = Object.freeze({ why: 'cancelled' });
 /** One attempt of a request: the first, a repeat, or one more after a refusal. One id, one outcome (design D4). */
 export function acquire(state: EngineState, command: Acquire): AcquireAnswer {
   const session = state.sessions.get(command.sessionId);
-  if (session?.local === true)
-    return state.draining ? refused({ why: 'draining' }) : first(state, session, command);
+  if (session?.local !== true) return acquireById(state, session, command);
+  return state.draining ? refused({ why: 'draining' }) : first(state, session, command);
+}
+
+/** In a session whose requests are known by their ids. */
+function acquireById(state: EngineState, session: Session | undefined, command: Acquire): AcquireAnswer {
   const live = session?.requests.live.get(command.requestId);
   // A grant that was made before the drain is still told to whoever asks for it again: it is no new one.
   if (state.draining && live?.stage !== 'held') return refused({ why: 'draining' });
@@ -62,10 +66,15 @@ function first(state: EngineState, session: Session, command: Acquire): AcquireA
     session.requests.live.add(request);
     return state.grant(request);
   }
-  if (command.waitUntilMs <= state.nowMs) return refused(state.closedBecause() ?? BUSY);
+  return command.waitUntilMs <= state.nowMs
+    ? refused(state.closedBecause() ?? BUSY)
+    : queue(state, request, command);
+}
+
+function queue(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
   const full = noRoomFor(state, request);
   if (full !== undefined) return refused(full);
-  session.requests.live.add(request);
+  request.session.requests.live.add(request);
   state.table.enqueue(request);
   return wait(state, request, command);
 }

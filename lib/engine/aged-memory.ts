@@ -39,7 +39,10 @@ export class AgedMemory<V> {
 
   /** Remembers an id anew; the oldest goes if there is no room. */
   remember(id: string, value: V, nowMs: number): void {
-    if (this.maxEntries <= 0) return;
+    if (this.maxEntries > 0) this.add(id, value, nowMs);
+  }
+
+  private add(id: string, value: V, nowMs: number): void {
     const known = this.byId.get(id);
     if (known !== undefined) this.drop(known);
     const entry: Remembered<V> = { id, value, atMs: nowMs, older: this.newest, newer: undefined };

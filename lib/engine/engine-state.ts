@@ -174,7 +174,7 @@ export class EngineState {
     const { calls } = request;
     if (calls === undefined) return;
     request.calls = undefined;
-    if (isMany(calls)) for (const callId of calls) this.answerCall(callId, answer);
+    if (isMany(calls)) calls.forEach((callId) => this.answerCall(callId, answer));
     else this.answerCall(calls, answer);
   }
 

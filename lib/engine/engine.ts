@@ -133,6 +133,17 @@ export class Engine {
         return release(state, command);
       case 'release-grant':
         return releaseGrant(state, command);
+      default:
+        return this.decideRare(command);
+    }
+  }
+
+  /** The others, apart from what is decided all the time. */
+  private decideRare(
+    command: Exclude<EngineCommand, { type: 'acquire' | 'release' | 'release-grant' }>,
+  ): Answers[EngineCommand['type']] {
+    const { state } = this;
+    switch (command.type) {
       case 'revoke':
         return revoke(state, command);
       case 'renew-session':
@@ -173,8 +184,11 @@ export class Engine {
   }
 
   private seeToFences(): void {
+    if (this.state.fences.low) this.orderFences();
+  }
+
+  private orderFences(): void {
     const { fences } = this.state;
-    if (!fences.low) return;
     const upTo = fences.ask();
     if (upTo !== undefined) this.state.tell({ type: 'reserve-fences', upTo });
     // Nothing can ever be granted again: an answer now is better than a wait without end.

@@ -8,8 +8,12 @@ import { endSessions } from './session-commands.js';
  * only a late timer keeps alive. The table stays closed meanwhile: who is over is never granted what another frees.
  */
 export function expireDue(state: EngineState): void {
+  const { nowMs } = state;
+  if (nowMs >= state.sessions.nextMs || nowMs >= state.deadlines.nextMs) expire(state);
+}
+
+function expire(state: EngineState): void {
   const { nowMs, sessions, deadlines } = state;
-  if (nowMs < sessions.nextMs && nowMs < deadlines.nextMs) return;
   state.table.close();
   const ended = sessions.takeDue(nowMs);
   if (ended.length > 0) endSessions(state, ended, 'lease_expired');

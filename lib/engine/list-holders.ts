@@ -46,7 +46,7 @@ function found(request: Request, waiters: number): Found {
 /** The few smallest of many: kept in a list that is sorted and cut each time it has twice the length. */
 class Eldest {
   private list: Found[] = [];
-  private cut: bigint | undefined;
+  private cut: bigint | undefined = undefined;
 
   constructor(private readonly few: number) {}
 

@@ -49,7 +49,7 @@ class MemoryFenceStore implements FenceStore {
   /** In the order in which they were raised; an L1 always after its L2s, so that it is folded after them. */
   private readonly marks = new Map<string, Tree | Leaf>();
   private floor = 0n;
-  private store: string | undefined;
+  private store: string | undefined = undefined;
 
   constructor(
     readonly stores: readonly string[] | undefined,

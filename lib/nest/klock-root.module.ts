@@ -27,7 +27,7 @@ const asSeenByModules = { provide: REGISTRY, useExisting: ROOT_REGISTRY };
   exports: [ROOT_REGISTRY, REGISTRY, INSTANCE_OVERRIDE, KlockHealthIndicator],
 })
 export class KlockRootModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
-  private notice: Timer | undefined;
+  private notice: Timer | undefined = undefined;
 
   constructor(
     @Inject(ROOT_REGISTRY) private readonly registry: ApplicationRegistry,

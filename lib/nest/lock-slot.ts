@@ -33,12 +33,12 @@ const BRAND = Symbol.for('klock.nest.slot.v1');
 export class LockSlot implements KlockSlot {
   readonly granted: GrantedLock[] = [];
   readonly [BRAND] = true;
-  accepted: FenceProof | undefined;
+  accepted: FenceProof | undefined = undefined;
   /** What accepted it: the rule of one handler. */
-  acceptedBy: object | undefined;
+  acceptedBy: object | undefined = undefined;
   /** What the client called by, where Nest does not tell streams that it has gone. */
-  connection: ClientConnection | undefined;
-  private onGrant: OnGrant | undefined;
+  connection: ClientConnection | undefined = undefined;
+  private onGrant: OnGrant | undefined = undefined;
 
   /** Guards open a slot before there is anybody to listen. */
   listen(onGrant: OnGrant): void {

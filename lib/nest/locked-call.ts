@@ -41,13 +41,13 @@ const logger = new Logger('Klock');
 export class LockedCall {
   /** What the key function threw, told once there is a lock to be had. */
   private readonly keyProblem: unknown;
-  private readonly key: LockKey | undefined;
+  private readonly key: LockKey | undefined = undefined;
   private readonly args: readonly unknown[];
   /** Set once a lock was asked for: what fails before that no rule forgives. */
   private asked: LockKey | undefined = undefined;
   private store = '';
   /** What ends a stream of this call, beside its own end. */
-  readonly connection: ClientConnection | undefined;
+  readonly connection: ClientConnection | undefined = undefined;
 
   constructor(
     readonly method: LockedMethod,

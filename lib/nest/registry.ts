@@ -30,7 +30,7 @@ interface Entry {
 export class ApplicationRegistry implements Registry {
   private readonly entries = new Map<string, Entry>();
   private readonly logger = new Logger('Klock');
-  private closing: Promise<void> | undefined;
+  private closing: Promise<void> | undefined = undefined;
   private started = false;
 
   get application(): this {
@@ -161,7 +161,7 @@ export class ApplicationRegistry implements Registry {
 
 /** The registry as one feature module sees it: one instance through a prefix, all others as they are. */
 export class FeatureRegistry implements Registry {
-  private view: KlockInstance | undefined;
+  private view: KlockInstance | undefined = undefined;
 
   constructor(
     private readonly root: Registry,

@@ -17,8 +17,8 @@ export type OpenSubscriber = (listener: SubscriptionListener & { ended(cause: un
 
 /** Keeps a subscription up: clients reconnect by themselves, and where one gives up another is made. */
 export class ReconnectingSubscription implements Disposable {
-  private subscriber: Subscriber | undefined;
-  private pause: Timer | undefined;
+  private subscriber: Subscriber | undefined = undefined;
+  private pause: Timer | undefined = undefined;
   private failures = 0;
   private closed = false;
 

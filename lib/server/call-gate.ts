@@ -71,7 +71,7 @@ export class CallGate {
 }
 
 class GatedCall extends ServerInterceptingCall {
-  private open: OpenCall | undefined;
+  private open: OpenCall | undefined = undefined;
 
   constructor(
     private readonly gate: CallGate,

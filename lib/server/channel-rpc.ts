@@ -86,11 +86,11 @@ export class ChannelRpc {
 /** One stream, from its first frame to its end. */
 class ChannelStream implements SessionStream {
   ready = true;
-  private session: ChannelSession | undefined;
+  private session: ChannelSession | undefined = undefined;
   private greeted = false;
   private over = false;
   private code = 'OK';
-  private limit: Timer | undefined;
+  private limit: Timer | undefined = undefined;
 
   constructor(
     private readonly stream: Stream,

@@ -56,12 +56,12 @@ const FRAME_BYTES = 50_000;
 export class ChannelSession implements WatchSink {
   private readonly side: ChannelServerEnd<ChannelAnswer>;
   private readonly waiting = new NumberMap<Waiting>();
-  private stream: SessionStream | undefined;
+  private stream: SessionStream | undefined = undefined;
   private incarnation = 0;
-  private welcome: ChannelWelcome | undefined;
-  private renewed: ChannelRenewed | undefined;
+  private welcome: ChannelWelcome | undefined = undefined;
+  private renewed: ChannelRenewed | undefined = undefined;
   private pages: readonly Page[] = NO_PAGES;
-  private ended: ErrorStatus | undefined;
+  private ended: ErrorStatus | undefined = undefined;
   private flushing = false;
   private readonly reports = new UnreadReports();
 

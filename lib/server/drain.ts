@@ -21,7 +21,7 @@ export class Drain {
   /** From now on nothing new is taken. */
   begun = false;
   private cutOff = 0;
-  private limit: Timer | undefined;
+  private limit: Timer | undefined = undefined;
   private limitAtMs = Infinity;
   private readonly done: Promise<number>;
   private finish!: (cutOff: number) => void;

@@ -43,7 +43,7 @@ export class EngineHost {
   private readonly pending: Effect[] = [];
   private dispatching = false;
   private lastCallId = 0;
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
   private timerAtMs = Infinity;
   private stopped = false;
   private gate: (() => EngineCommand | undefined) | undefined;

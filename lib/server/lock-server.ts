@@ -47,10 +47,10 @@ export class LockServer {
   private readonly settings: ServerSettings;
   private readonly clock: Clock;
   private readonly random: Random;
-  private starting: Promise<Running> | undefined;
-  private running: Running | undefined;
-  private closing: Promise<void> | undefined;
-  private report: Timer | undefined;
+  private starting: Promise<Running> | undefined = undefined;
+  private running: Running | undefined = undefined;
+  private closing: Promise<void> | undefined = undefined;
+  private report: Timer | undefined = undefined;
   private tellEnd!: (end: ServerEnd) => void;
 
   /** @throws InvalidOptionError listing everything that is wrong with the options. */

@@ -19,7 +19,7 @@ export class LogFile {
   private queuedBytes = 0;
   private droppedLines = 0;
   private size = 0;
-  private working: Promise<void> | undefined;
+  private working: Promise<void> | undefined = undefined;
 
   private constructor(
     private readonly settings: FileSettings,

@@ -22,9 +22,9 @@ export class RestartGuard {
   private readonly startedMs: number;
   private quarantineUntilMs: number;
   private sureUntilWallMs = Infinity;
-  private host: EngineHost | undefined;
+  private host: EngineHost | undefined = undefined;
   private lost = false;
-  private quarantineTimer: Timer | undefined;
+  private quarantineTimer: Timer | undefined = undefined;
 
   private constructor(
     private readonly parts: RestartGuardParts,

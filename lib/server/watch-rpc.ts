@@ -36,7 +36,7 @@ export class WatchRpc {
 }
 
 class Watch implements WatchSink {
-  private sessionId: string | undefined;
+  private sessionId: string | undefined = undefined;
   private ended = false;
   private code = 'OK';
 

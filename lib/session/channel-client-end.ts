@@ -106,7 +106,7 @@ export class ChannelClientEnd<O extends SentOperation, A extends ReadAnswer> {
   private acknowledged = 0;
   private listedHeld = new Set<number>();
   private listedWaiting: number[] = [];
-  private doubted: Doubted | undefined;
+  private doubted: Doubted | undefined = undefined;
   private over = false;
 
   constructor(

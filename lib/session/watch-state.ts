@@ -21,8 +21,8 @@ export type WatchStep =
  */
 export class WatchState {
   private failures = 0;
-  private downSinceMs: number | undefined;
-  private establishedMs: number | undefined;
+  private downSinceMs: number | undefined = undefined;
+  private establishedMs: number | undefined = undefined;
 
   constructor(private readonly strict: boolean) {}
 

@@ -35,7 +35,7 @@ export class TestKlockDriver implements LockDriver {
   readonly name = 'memory';
   renewalsPaused = false;
   /** The next call of this kind gets no reply. */
-  dropNext: DroppedCall | 'any' | undefined;
+  dropNext: DroppedCall | 'any' | undefined = undefined;
   private readonly inner: MemoryDriver;
   /** By token: what handles were made of. */
   private readonly live = new Map<string, DriverGrant>();

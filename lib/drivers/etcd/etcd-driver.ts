@@ -82,9 +82,9 @@ export class EtcdDriver implements LockDriver {
   readonly name = 'etcd';
   readonly capabilities = CAPABILITIES;
   readonly store: string;
-  private parts: Parts | undefined;
+  private parts: Parts | undefined = undefined;
   private pending = 0;
-  private farewell: Promise<boolean> | undefined;
+  private farewell: Promise<boolean> | undefined = undefined;
 
   constructor(
     private readonly settings: EtcdSettings,

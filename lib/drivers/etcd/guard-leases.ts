@@ -9,8 +9,8 @@ import type { StoreCalls } from './store-calls.js';
  * guards against, also that of a session and a process long ended.
  */
 export class GuardLeases {
-  private current: { readonly leaseId: bigint; readonly untilMs: number } | undefined;
-  private opening: Promise<bigint> | undefined;
+  private current: { readonly leaseId: bigint; readonly untilMs: number } | undefined = undefined;
+  private opening: Promise<bigint> | undefined = undefined;
 
   constructor(
     private readonly clock: Clock,

@@ -10,7 +10,7 @@ import type { KeyWatches } from './watch-stream.js';
 export class HoldWatch {
   private readonly young = new Map<EtcdGrant, number>();
   private readonly watched = new Map<EtcdGrant, Disposable>();
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
 
   constructor(
     private readonly clock: Clock,

@@ -4,8 +4,8 @@ import type { Transport } from './transport.js';
 
 /** The token that goes with every call, where a user is given. Asked for once for all who wait for it. */
 export class Login {
-  private known: string | undefined;
-  private asking: Promise<string> | undefined;
+  private known: string | undefined = undefined;
+  private asking: Promise<string> | undefined = undefined;
 
   constructor(
     private readonly transport: Transport,

@@ -44,11 +44,11 @@ export class QueuePlace implements SessionWaiter {
   private copies = 0;
   private answered = false;
   private leaseGone = false;
-  private holder: string | undefined;
+  private holder: string | undefined = undefined;
   private over = false;
-  private settle: Settle | undefined;
-  private deadline: Timer | undefined;
-  private aborting: Disposable | undefined;
+  private settle: Settle | undefined = undefined;
+  private deadline: Timer | undefined = undefined;
+  private aborting: Disposable | undefined = undefined;
   private wakeUp: (() => void) | undefined;
 
   constructor(

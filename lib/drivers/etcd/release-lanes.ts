@@ -25,8 +25,8 @@ interface Asked {
 export class ReleaseLanes {
   private waiting: Asked[] = [];
   private underWay = 0;
-  private turn: Promise<void> | undefined;
-  private late: Timer | undefined;
+  private turn: Promise<void> | undefined = undefined;
+  private late: Timer | undefined = undefined;
 
   constructor(
     private readonly clock: Clock,

@@ -9,10 +9,10 @@ import type { StoreCalls } from './store-calls.js';
 /** Opens, finds and ends the sessions of one driver: one shared by all locks of the default ttl, one for each other lock. */
 export class SessionBook {
   private readonly sessions = new Map<string, EtcdSession>();
-  private opening: Promise<EtcdSession> | undefined;
-  private idle: Timer | undefined;
+  private opening: Promise<EtcdSession> | undefined = undefined;
+  private idle: Timer | undefined = undefined;
   private idleSinceMs = 0;
-  private current: EtcdSession | undefined;
+  private current: EtcdSession | undefined = undefined;
   private readonly clock: Clock;
 
   constructor(

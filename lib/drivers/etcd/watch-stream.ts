@@ -36,7 +36,7 @@ export interface KeyWatches {
  */
 export class WatchStream implements KeyWatches {
   private readonly watches = new Map<bigint, Watch>();
-  private stream: Stream<WatchRequest> | undefined;
+  private stream: Stream<WatchRequest> | undefined = undefined;
   /** Counts streams: words of an earlier one are not listened to. */
   private generation = 0;
   private member = 0;
@@ -44,9 +44,9 @@ export class WatchStream implements KeyWatches {
   private failures = 0;
   private heardAtMs = 0;
   private asked = false;
-  private pulse: Timer | undefined;
-  private reopening: Timer | undefined;
-  private lingering: Timer | undefined;
+  private pulse: Timer | undefined = undefined;
+  private reopening: Timer | undefined = undefined;
+  private lingering: Timer | undefined = undefined;
   private closed = false;
 
   constructor(

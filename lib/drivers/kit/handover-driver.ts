@@ -42,8 +42,8 @@ export class HandoverDriver implements LockDriver, LocalGrants, StoreReader {
   private readonly shared = new SharedGrants();
   /** Waiters in local queues. */
   private readonly queued = new LinkedList<LocalWaiter>();
-  private attachedHost: DriverHost | undefined;
-  private waits: AlarmQueue | undefined;
+  private attachedHost: DriverHost | undefined = undefined;
+  private waits: AlarmQueue | undefined = undefined;
 
   /** @param worthwhile asked at each acquire: false goes straight to the store. */
   constructor(

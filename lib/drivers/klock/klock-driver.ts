@@ -75,8 +75,8 @@ class KlockDriver implements LockDriver {
   readonly name = 'klock';
   readonly store: string;
   readonly capabilities = CAPABILITIES;
-  private client: ChannelClient | undefined;
-  private host: DriverHost | undefined;
+  private client: ChannelClient | undefined = undefined;
+  private host: DriverHost | undefined = undefined;
 
   constructor(private readonly options: ResolvedClientOptions) {
     this.store = `klock:${options.targets.map(({ text }) => text).join(',')}`;

@@ -6,13 +6,13 @@ const IDLE_MS = 30_000;
 /** One engine session of a driver: knows what rests on it, and asks to be closed when idle. */
 export class LocalSession {
   /** Stops listening for the session's end. */
-  ended: Disposable | undefined;
+  ended: Disposable | undefined = undefined;
   /** Stops listening for grants of it that an operator ends. */
-  revoked: Disposable | undefined;
+  revoked: Disposable | undefined = undefined;
   private waiters = 0;
   private grants = 0;
   private idleSinceMs = 0;
-  private idle: Timer | undefined;
+  private idle: Timer | undefined = undefined;
 
   constructor(
     readonly id: string,

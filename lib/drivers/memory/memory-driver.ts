@@ -62,11 +62,11 @@ const BUSY: DriverBusy = { granted: false };
 export class MemoryDriver implements LockDriver, LocalLocks {
   readonly name = 'memory';
   readonly capabilities: Capabilities;
-  private host: DriverHost | undefined;
+  private host: DriverHost | undefined = undefined;
   private ladder: readonly number[] = [];
   private readonly sessions = new Map<number, LocalSession>();
   private readonly waiting = new LinkedList<LocalLock>();
-  private book: TokenBook | undefined;
+  private book: TokenBook | undefined = undefined;
   /** Whether a reading of the instance's clock is one of the store's. */
   private oneClock = false;
   /** While a grant is given back: both clocks as read in this turn, in which the next waiter is granted. */

@@ -34,7 +34,7 @@ export class MemoryStore implements LocalStore {
   private readonly engine: Engine;
   private readonly watchers = new Map<string, Set<(reason: SessionEndReason) => void>>();
   private readonly revocations = new Map<string, (grant: Grant) => void>();
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
   private timerAtMs = Infinity;
   private timerKeepsAlive = false;
   private lettingGo = false;

@@ -31,7 +31,7 @@ export class Acquaintance {
   private readonly warned = new Set<string>();
   private readonly listening: Disposable;
   private epoch: number;
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
 
   constructor(
     private readonly calls: ScriptCalls,

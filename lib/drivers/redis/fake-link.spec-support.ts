@@ -51,7 +51,7 @@ export class FakeLink implements RedisLink {
   epoch = 0;
   timeUs = 1_800_000_000_000_000n;
   readonly calls: FakeCall[] = [];
-  subscriber: SubscriptionListener | undefined;
+  subscriber: SubscriptionListener | undefined = undefined;
   readonly waitForReplicas = (): Promise<number> => Promise.resolve(0);
   private readonly listeners = new Set<() => void>();
 

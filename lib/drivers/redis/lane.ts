@@ -81,7 +81,7 @@ export class Lane {
   /** Few, and replaced whole: each table a Set has outgrown would keep the calls it held alive, with all they refer to. */
   private underWay: readonly Call[] = [];
   private scheduled = false;
-  private timer: Timer | undefined;
+  private timer: Timer | undefined = undefined;
 
   constructor(
     readonly slot: number,

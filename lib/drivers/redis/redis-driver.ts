@@ -72,7 +72,7 @@ export class RedisDriver implements LockDriver {
   readonly store: string;
   private readonly options: ResolvedRedisOptions;
   private readonly link: RedisLink;
-  private attached: RedisSession | undefined;
+  private attached: RedisSession | undefined = undefined;
 
   /** @throws InvalidOptionError; nothing is contacted. */
   constructor(client: RedisClientLike, options: RedisDriverOptions = {}) {

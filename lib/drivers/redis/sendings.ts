@@ -11,8 +11,8 @@ const TOMBSTONE_MS = 5_000;
  */
 export class Sendings {
   /** When the first sending left that nobody answered, on the monotonic clock. */
-  unansweredSinceMs: number | undefined;
-  private firstEpoch: number | undefined;
+  unansweredSinceMs: number | undefined = undefined;
+  private firstEpoch: number | undefined = undefined;
   private notAfterMs = 0;
   private unanswered = 0;
 

@@ -18,7 +18,7 @@ export class WaitingRoom {
   private readonly sleepers = new SlotMap<Sleeper>();
   /** Woken before they entered: messages and answers come over different connections. */
   private readonly early = new Set<string>();
-  private subscription: Disposable | undefined;
+  private subscription: Disposable | undefined = undefined;
   private closed = false;
   private told = false;
 

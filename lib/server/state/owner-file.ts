@@ -35,8 +35,8 @@ export interface OwnerListener {
  * nothing across machines and restarts.
  */
 export class OwnerFile {
-  private timer: Timer | undefined;
-  private listener: OwnerListener | undefined;
+  private timer: Timer | undefined = undefined;
+  private listener: OwnerListener | undefined = undefined;
   private ended = false;
 
   private constructor(

@@ -58,7 +58,7 @@ class Run {
   private readonly watch: StoreWatch;
   private readonly world: ClientWorld;
   private readonly clients: SimClient[] = [];
-  private finding: Finding | undefined;
+  private finding: Finding | undefined = undefined;
   private serverBusy = false;
   private asked = 0;
 
