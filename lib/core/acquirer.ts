@@ -167,10 +167,7 @@ export class Acquirer implements AnswerReader {
   private adopt(ask: Acquisition, grant: DriverGrant, now: Instant): Hold {
     const { instance } = this;
     // The world may have changed while the grant was under way: nothing is handed out to a caller who is gone.
-    if (instance.isClosing || ask.terms.signal?.aborted === true) {
-      void instance.release(grant);
-      this.refuseIfOver(ask);
-    }
+    if (this.isOver(ask)) this.giveBack(ask, grant);
     const hold = new Hold(instance, grant, ask.terms, now);
     instance.figures?.held(hold);
     if (grant.ended !== undefined) hold.lose(grant.ended, true);
@@ -179,9 +176,21 @@ export class Acquirer implements AnswerReader {
     return hold;
   }
 
-  private refuseIfOver({ key, terms }: Acquisition): void {
-    if (this.instance.isClosing) throw this.instance.closedError(key);
-    if (terms.signal?.aborted === true) throw abortedError(key, terms.signal.reason);
+  private isOver({ terms }: Acquisition): boolean {
+    return this.instance.isClosing || terms.signal?.aborted === true;
+  }
+
+  private giveBack(ask: Acquisition, grant: DriverGrant): never {
+    void this.instance.release(grant);
+    throw this.whyOver(ask);
+  }
+
+  private refuseIfOver(ask: Acquisition): void {
+    if (this.isOver(ask)) throw this.whyOver(ask);
+  }
+
+  private whyOver({ key, terms }: Acquisition): Error {
+    return this.instance.isClosing ? this.instance.closedError(key) : abortedError(key, terms.signal?.reason);
   }
 
   private failed(ask: Acquisition, error: unknown): void {

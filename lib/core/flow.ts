@@ -26,7 +26,11 @@ let known: AsyncLocalStorage<Frame | undefined> | undefined;
  * asked for; it costs nothing before somebody runs in it.
  */
 function storage(): AsyncLocalStorage<Frame | undefined> {
-  return (known ??= (globalThis as Shared)[SHARED] ??= new AsyncLocalStorage<Frame | undefined>());
+  return known ?? (known = sharedStorage());
+}
+
+function sharedStorage(): AsyncLocalStorage<Frame | undefined> {
+  return ((globalThis as Shared)[SHARED] ??= new AsyncLocalStorage<Frame | undefined>());
 }
 
 /** The innermost frame of the running flow. */

@@ -80,10 +80,7 @@ export class Hold implements LeaseTenant, ReleaseReader {
     readonly grantedAt: Instant,
   ) {
     this.cohort = host.settle(this, terms.ttlMs);
-    if (terms.localTtlMs !== undefined || !terms.renew)
-      this.fixedEnd = this.endAfter(terms.localTtlMs ?? this.plainEndMs());
-    if (terms.maxHoldMs !== undefined) this.maxEnd = this.endAfter(terms.maxHoldMs);
-    if (this.fixedEnd !== undefined || this.maxEnd !== undefined) this.watch();
+    if (terms.localTtlMs !== undefined || !terms.renew || terms.maxHoldMs !== undefined) this.limit(terms);
   }
 
   /** Until when this grant is known to be held if nothing is renewed. */
@@ -236,6 +233,13 @@ export class Hold implements LeaseTenant, ReleaseReader {
 
   exit(frame: Frame): void {
     this.running = excluding(this.running, frame);
+  }
+
+  /** It ends at the latest when its own terms say so, however long its lease lives. */
+  private limit({ localTtlMs, renew, maxHoldMs }: HoldTerms): void {
+    if (localTtlMs !== undefined || !renew) this.fixedEnd = this.endAfter(localTtlMs ?? this.plainEndMs());
+    if (maxHoldMs !== undefined) this.maxEnd = this.endAfter(maxHoldMs);
+    this.watch();
   }
 
   private isPastOwnEnd(now: Instant): boolean {

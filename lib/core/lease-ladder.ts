@@ -21,6 +21,5 @@ export function leaseLadder(ownMs: number): readonly number[] {
  * Above the ladder the longest one: renewal carries the lock, as it does everywhere.
  */
 export function rungFor(ladder: readonly number[], ttlMs: number): number {
-  for (const rung of ladder) if (rung >= ttlMs) return rung;
-  return Math.max(...ladder);
+  return ladder.find((rung) => rung >= ttlMs) ?? Math.max(...ladder);
 }

@@ -126,8 +126,10 @@ function keepPlace(state: EngineState, request: Request, keepMs: number): void {
 
 function refusedAtOnce(state: EngineState, session: Session): Refusal | undefined {
   const { options } = state;
-  const closed = state.closedBecause();
-  if (closed?.why === 'recovering' || state.fences.exhausted) return closed;
+  if (!state.open) {
+    const closed = state.closedBecause();
+    if (closed?.why === 'recovering' || state.fences.exhausted) return closed;
+  }
   if (session.requests.live.size + session.keptKeys >= options.maxLocksPerSession) {
     return { why: 'limit', limit: 'locks-per-session' };
   }

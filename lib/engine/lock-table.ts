@@ -21,6 +21,8 @@ export interface LockTableOptions {
  */
 export class LockTable<E extends Placed = TableEntry> {
   private readonly nodes = new Map<string, L1Node>();
+  /** The node that was looked for last: one request looks for its node more than once. */
+  private latest: L1Node | undefined = undefined;
   private readonly idleTrees = new IdleNodes<L1Node>();
   private readonly idleKeys = new IdleNodes<L2Node>();
   /** Nodes that may have something to grant once the table opens again. */
@@ -65,7 +67,7 @@ export class LockTable<E extends Placed = TableEntry> {
   tryAcquire(entry: E): boolean {
     assert(entry.stage === 'out', 'an entry asks while it neither waits nor holds');
     if (!this.opened) return false;
-    const node = this.nodes.get(entry.l1) ?? this.addNode(entry.l1);
+    const node = this.find(entry.l1) ?? this.addNode(entry.l1);
     if (node.writer !== undefined || node.head !== undefined) return false;
     if (entry.l2 === undefined) {
       if (node.readers > 0) return false;
@@ -90,7 +92,7 @@ export class LockTable<E extends Placed = TableEntry> {
   enqueue(entry: E): void {
     assert(entry.stage === 'out', 'an entry is queued while it neither waits nor holds');
     if (entry.arrival === 0) entry.arrival = ++this.arrivals;
-    const node = this.nodes.get(entry.l1) ?? this.addNode(entry.l1);
+    const node = this.find(entry.l1) ?? this.addNode(entry.l1);
     this.idleTrees.take(node);
     entry.node = node;
     if (entry.l2 !== undefined) entry.child = node.child(entry.l2) ?? this.addKey(node, entry.l2);
@@ -165,7 +167,7 @@ export class LockTable<E extends Placed = TableEntry> {
 
   /** Whether anybody holds the key or something that conflicts with it. */
   isLocked(l1: string, l2?: string): boolean {
-    const node = this.nodes.get(l1);
+    const node = this.find(l1);
     if (node === undefined) return false;
     if (node.writer !== undefined) return true;
     if (l2 !== undefined) return node.child(l2)?.holder !== undefined;
@@ -177,14 +179,14 @@ export class LockTable<E extends Placed = TableEntry> {
 
   /** Waiters for exactly the key of `entry`. */
   waitersFor(entry: E): number {
-    const node = this.nodes.get(entry.l1);
+    const node = this.find(entry.l1);
     if (node === undefined) return 0;
     return entry.l2 === undefined ? node.exclusiveWaiters : (node.child(entry.l2)?.waiters ?? 0);
   }
 
   /** The tree of `l1` while it has a holder or waiter: for reports. */
   tree(l1: string): L1Node | undefined {
-    const node = this.nodes.get(l1);
+    const node = this.find(l1);
     return node === undefined || node.idleSlot !== undefined ? undefined : node;
   }
 
@@ -193,10 +195,15 @@ export class LockTable<E extends Placed = TableEntry> {
     for (const node of this.nodes.values()) if (node.idleSlot === undefined) yield node;
   }
 
+  private find(l1: string): L1Node | undefined {
+    const { latest } = this;
+    return latest?.l1 === l1 ? latest : (this.latest = this.nodes.get(l1));
+  }
+
   private addNode(l1: string): L1Node {
     const node = new L1Node(l1);
     this.nodes.set(l1, node);
-    return node;
+    return (this.latest = node);
   }
 
   private addKey(node: L1Node, l2: string): L2Node {
@@ -284,6 +291,8 @@ export class LockTable<E extends Placed = TableEntry> {
     if (this.pending.size > 0) this.pending.delete(node);
     if (node.idleSlot !== undefined) return;
     const gone = this.idleTrees.add(node);
-    if (gone !== undefined) this.nodes.delete(gone.l1);
+    if (gone === undefined) return;
+    this.nodes.delete(gone.l1);
+    if (this.latest === gone) this.latest = undefined;
   }
 }

@@ -16,6 +16,8 @@ export class LocalSession {
 
   constructor(
     readonly id: string,
+    /** As asked for. */
+    readonly leaseMs: number,
     readonly lease: KeptLease,
     private readonly clock: Clock,
     private readonly close: (session: LocalSession) => void,

@@ -64,7 +64,8 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   readonly capabilities: Capabilities;
   private host: DriverHost | undefined = undefined;
   private ladder: readonly number[] = [];
-  private readonly sessions = new Map<number, LocalSession>();
+  /** One for each length of lease: few. */
+  private sessions: readonly LocalSession[] = [];
   private readonly waiting = new LinkedList<LocalLock>();
   private book: TokenBook | undefined = undefined;
   /** Whether a reading of the instance's clock is one of the store's. */
@@ -198,7 +199,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   }
 
   close(): Promise<boolean> {
-    for (const session of this.sessions.values()) this.end(session);
+    for (const session of this.sessions) this.end(session);
     return Promise.resolve(true);
   }
 
@@ -222,7 +223,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   }
 
   private session(leaseMs: number, key: LockKey, now: Instant): LocalSession {
-    const known = this.sessions.get(leaseMs);
+    const known = this.sessions.find((session) => session.leaseMs === leaseMs);
     if (known !== undefined && known.lease.aliveAt(now)) {
       known.wait();
       return known;
@@ -249,17 +250,16 @@ export class MemoryDriver implements LockDriver, LocalLocks {
       grantedMs: answer.leaseMs,
       sentAt,
     });
-    const session = new LocalSession(answer.sessionId, lease, host.clock, (idle) => this.end(idle));
-    session.ended = this.local.onSessionEnd(session.id, () => this.sessionEnded(session, leaseMs));
+    const session = new LocalSession(answer.sessionId, leaseMs, lease, host.clock, (idle) => this.end(idle));
+    session.ended = this.local.onSessionEnd(session.id, () => this.sessionEnded(session));
     session.revoked = this.local.onRevoked(session.id, (grant) => this.revoked(grant.holder as LocalLock));
-    this.sessions.set(leaseMs, session);
+    this.sessions = this.sessions.concat(session);
     session.wait();
     return session;
   }
 
-  private sessionEnded(session: LocalSession, leaseMs: number): void {
-    if (this.sessions.get(leaseMs) === session) this.sessions.delete(leaseMs);
-    session.stop();
+  private sessionEnded(session: LocalSession): void {
+    this.drop(session);
     this.attached.endLease(session.lease, 'session-gone', 'SESSION_GONE');
   }
 
@@ -271,10 +271,14 @@ export class MemoryDriver implements LockDriver, LocalLocks {
 
   /** Ends a session by our own wish: nothing rests on it, or what did was lost. */
   private end(session: LocalSession): void {
-    for (const [leaseMs, known] of this.sessions) if (known === session) this.sessions.delete(leaseMs);
-    session.stop();
+    this.drop(session);
     session.lease.close();
     this.local.apply({ type: 'close-session', sessionId: session.id, reason: 'client_close' });
+  }
+
+  private drop(session: LocalSession): void {
+    this.sessions = this.sessions.filter((known) => known !== session);
+    session.stop();
   }
 
   private granted(lock: LocalLock, decidedAt: Instant | undefined): LocalLock {
@@ -359,8 +363,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   }
 
   private sessionOf(lease: KeptLease): LocalSession | undefined {
-    for (const session of this.sessions.values()) if (session.lease === lease) return session;
-    return undefined;
+    return this.sessions.find((session) => session.lease === lease);
   }
 
   private async wrongToken(
