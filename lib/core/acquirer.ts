@@ -32,11 +32,17 @@ export class Acquirer implements AnswerReader {
 
   private begin(ask: Acquisition): unknown {
     const { figures } = this.instance;
-    const { signal, label } = ask.terms;
-    ask.figures = figures?.acquiring(ask.key, ask.call, label);
-    if (this.driverEndsWaits) ask.signal = signal;
-    else if (signal === undefined) ask.signal = this.instance.closingSignal;
-    else return this.askUntilEither(ask, signal, this.instance.closingSignal);
+    if (figures !== undefined) ask.figures = figures.acquiring(ask.key, ask.call, ask.terms.label);
+    if (!this.driverEndsWaits) return this.askUntilClosed(ask);
+    ask.signal = ask.terms.signal;
+    return this.ask(ask);
+  }
+
+  private askUntilClosed(ask: Acquisition): unknown {
+    const { closingSignal } = this.instance;
+    const { signal } = ask.terms;
+    if (signal !== undefined) return this.askUntilEither(ask, signal, closingSignal);
+    ask.signal = closingSignal;
     return this.ask(ask);
   }
 

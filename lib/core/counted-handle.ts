@@ -171,14 +171,16 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
     if (this.outcome !== undefined) return this.repeated(this.outcome);
     const now = this.host.clock.now();
     const given = this.hold.part(this, now);
-    if (given === 'lost' && this.hold.loss !== undefined) {
-      this.host.releasedLost(this.hold);
-      return (this.outcome = LOST);
-    }
+    if (given === 'lost' && this.hold.loss !== undefined) return this.releasedLost();
     this.releasedAtMs = now.wallMs;
     this.tellEnd();
     const isDone = given === undefined || given === 'released';
     return (this.outcome = isDone ? RELEASED : this.outcomeOf(given, now, timeoutMs));
+  }
+
+  private releasedLost(): Promise<ReleaseOutcome> {
+    this.host.releasedLost(this.hold);
+    return (this.outcome = LOST);
   }
 
   private outcomeOf(

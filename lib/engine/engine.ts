@@ -7,7 +7,15 @@ import {
   type PageOptions,
 } from '../core/index.js';
 import { acquire, detachCall } from './acquire.js';
-import type { Answers, Effect, EngineCommand, EngineOptions, HoldGrants, Outcome } from './commands.js';
+import type {
+  Answers,
+  Effect,
+  EngineCommand,
+  EngineOptions,
+  HoldGrants,
+  LocalCall,
+  Outcome,
+} from './commands.js';
 import { EngineState } from './engine-state.js';
 import { expireDue } from './expiry.js';
 import { inspect } from './inspect.js';
@@ -106,6 +114,14 @@ export class Engine {
   /** Who holds anything at all, the longest held first, in pages. Looks at every holder: for people, not for programs. */
   holders(page: PageOptions, nowMs: number): HolderPage {
     return listHolders(this.state, page, Math.max(nowMs, this.state.nowMs));
+  }
+
+  /** Calls of a local session that wait for an answer, the longest waiting first. */
+  waitingCalls(sessionId: string): readonly LocalCall[] {
+    const calls: LocalCall[] = [];
+    for (const { calls: waiting, holder } of this.state.sessions.get(sessionId)?.requests.live.values() ?? [])
+      if (waiting !== undefined && holder !== undefined) calls.push(holder);
+    return calls;
   }
 
   stats(): EngineStats {

@@ -69,19 +69,26 @@ export class LockTable<E extends Placed = TableEntry> {
     if (!this.opened) return false;
     const node = this.find(entry.l1) ?? this.addNode(entry.l1);
     if (node.writer !== undefined || node.head !== undefined) return false;
-    if (entry.l2 === undefined) {
-      if (node.readers > 0) return false;
-      node.writer = entry;
-    } else {
-      if (node.child(entry.l2) !== undefined) return false;
-      entry.child = this.addKey(node, entry.l2);
-      entry.child.holder = entry;
-      node.readers++;
-    }
+    if (!(entry.l2 === undefined ? this.takeTree(node, entry) : this.takeKey(node, entry, entry.l2)))
+      return false;
     this.idleTrees.take(node);
     entry.node = node;
     entry.stage = 'held';
     this.heldCount++;
+    return true;
+  }
+
+  private takeTree(node: L1Node, entry: E): boolean {
+    if (node.readers > 0) return false;
+    node.writer = entry;
+    return true;
+  }
+
+  private takeKey(node: L1Node, entry: E, l2: string): boolean {
+    if (node.child(l2) !== undefined) return false;
+    entry.child = this.addKey(node, l2);
+    entry.child.holder = entry;
+    node.readers++;
     return true;
   }
 
@@ -116,17 +123,21 @@ export class LockTable<E extends Placed = TableEntry> {
     assert(node !== undefined, 'a holder has a node');
     this.heldCount--;
     this.leave(entry);
-    if (child === undefined) {
+    if (child !== undefined) {
+      this.freeKey(node, child, entry);
+    } else {
       assert(node.writer === entry, 'an L1 holder is the writer of its tree');
       node.writer = undefined;
-    } else {
-      assert(child.holder === entry, 'an L2 holder is the holder of its key');
-      child.holder = undefined;
-      node.readers--;
-      this.wakeKey(child);
     }
     this.wakeTree(node);
     return true;
+  }
+
+  private freeKey(node: L1Node, child: L2Node, entry: E): void {
+    assert(child.holder === entry, 'an L2 holder is the holder of its key');
+    child.holder = undefined;
+    node.readers--;
+    this.wakeKey(child);
   }
 
   /** Takes a waiter out of line; whoever it alone stood before is granted at once. Does nothing unless it waits. Returns whether it did. */

@@ -14,10 +14,12 @@ export class WaitQueue {
   /** Puts an entry where its arrival number belongs: nearly always the end. */
   insert(entry: Placed): void {
     assert(entry.arrival > 0, 'a waiter has an arrival number');
-    if (this.tail === undefined || this.tail.arrival < entry.arrival) {
-      this.link(entry, this.tail, undefined);
-      return;
-    }
+    const { tail } = this;
+    if (tail === undefined || tail.arrival < entry.arrival) this.link(entry, tail, undefined);
+    else this.insertBefore(entry);
+  }
+
+  private insertBefore(entry: Placed): void {
     const later = this.firstAfter(entry.arrival);
     this.link(entry, later?.ahead, later);
     this.finger = entry;

@@ -18,6 +18,7 @@ import {
   type EngineStats,
   type Grant,
   type LateAnswer,
+  type LocalCall,
   type SessionEndReason,
 } from '../engine/index.js';
 
@@ -69,6 +70,10 @@ export class EngineHost {
 
   inspect(key: LockKey): LockReport {
     return this.engine.inspect(key, this.clock.monoMs());
+  }
+
+  waitingCalls(sessionId: string): readonly LocalCall[] {
+    return this.engine.waitingCalls(sessionId);
   }
 
   holders(page: PageOptions): HolderPage {

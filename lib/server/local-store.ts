@@ -1,5 +1,5 @@
 import type { Clock, HolderPage, LockKey, LockReport, PageOptions } from '../core/index.js';
-import type { Answers, EngineCommand, Grant, SessionEndReason } from '../engine/index.js';
+import type { Answers, EngineCommand, Grant, LocalCall, SessionEndReason } from '../engine/index.js';
 import type { EngineHost } from './engine-host.js';
 
 /**
@@ -48,6 +48,11 @@ export class LocalStore {
   /** @internal Tells the driver that opened the session. */
   tellRevoked(grant: Grant): void {
     this.revocations.get(grant.sessionId)?.(grant);
+  }
+
+  /** Calls of the session that wait for an answer, the longest waiting first. */
+  waitingCalls(sessionId: string): readonly LocalCall[] {
+    return this.host.waitingCalls(sessionId);
   }
 
   holders(page: PageOptions): HolderPage {

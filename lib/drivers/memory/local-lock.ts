@@ -1,13 +1,4 @@
-import type {
-  Asker,
-  DriverGrant,
-  GrantEnd,
-  Instant,
-  KeptLease,
-  Linked,
-  LinkedList,
-  LockKey,
-} from '../../core/index.js';
+import type { Asker, DriverGrant, GrantEnd, Instant, KeptLease, LockKey } from '../../core/index.js';
 import type { Grant, LateAnswer, LocalCall } from '../../engine/index.js';
 import type { LocalSession } from './local-session.js';
 import type { TokenBook } from './token-book.js';
@@ -19,7 +10,7 @@ export interface LocalLocks {
 }
 
 /** One acquire in this process for its whole life: the call that waits in the store's line, then its grant. */
-export class LocalLock implements DriverGrant, LocalCall, Linked<LocalLock> {
+export class LocalLock implements DriverGrant, LocalCall {
   readonly granted = true;
   place: Grant | undefined = undefined;
   /** Given back, ended otherwise, or given up before it was granted. */
@@ -31,9 +22,6 @@ export class LocalLock implements DriverGrant, LocalCall, Linked<LocalLock> {
   asker: Asker | undefined = undefined;
   /** Ends listening to the caller's signal. */
   listening: Disposable | undefined = undefined;
-  list: LinkedList<LocalLock> | undefined = undefined;
-  before: LocalLock | undefined = undefined;
-  after: LocalLock | undefined = undefined;
   private shown: string | undefined = undefined;
 
   constructor(

@@ -1,5 +1,5 @@
 import type { Clock, HolderPage, LockKey, LockReport, PageOptions } from '../../core/index.js';
-import type { Answers, EngineCommand, Grant, SessionEndReason } from '../../engine/index.js';
+import type { Answers, EngineCommand, Grant, LocalCall, SessionEndReason } from '../../engine/index.js';
 
 /**
  * An engine in this process as drivers use it: whoever owns the engine applies its effects, keeps its one timer,
@@ -19,6 +19,8 @@ export interface LocalStore {
   onSessionEnd(sessionId: string, listener: (reason: SessionEndReason) => void): Disposable;
   /** Calls `listener` with each grant of the session that an operator ends, before its key is free for others. */
   onRevoked(sessionId: string, listener: (grant: Grant) => void): Disposable;
+  /** Calls of the session that wait for an answer, the longest waiting first. */
+  waitingCalls(sessionId: string): readonly LocalCall[];
   inspect(key: LockKey): LockReport;
   holders(page: PageOptions): HolderPage;
   /** Why nothing is granted at the moment, for health. */

@@ -23,7 +23,6 @@ import {
   BackendStateError,
   InvalidOptionError,
   InvalidTokenError,
-  LinkedList,
   LockNotHeldError,
   LockUnavailableError,
   abortedError,
@@ -66,7 +65,6 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   private ladder: readonly number[] = [];
   /** One for each length of lease: few. */
   private sessions: readonly LocalSession[] = [];
-  private readonly waiting = new LinkedList<LocalLock>();
   private book: TokenBook | undefined = undefined;
   /** Whether a reading of the instance's clock is one of the store's. */
   private oneClock = false;
@@ -121,19 +119,23 @@ export class MemoryDriver implements LockDriver, LocalLocks {
         sessionId: session.id,
         requestId: '',
         key: request.key,
-        waitUntilMs: request.waitMs === 0 ? 0 : nowMs + request.waitMs,
+        waitUntilMs: nowMs + request.waitMs,
         metadata: request.metadata,
       },
       nowMs,
     );
     if (answer.type === 'granted') return this.granted(lock, now);
-    if (answer.type === 'queued') return this.wait(lock, request);
+    return answer.type === 'queued' ? this.wait(lock, request) : this.refusedAtOnce(lock, answer.refusal);
+  }
+
+  private refusedAtOnce({ key, session }: LocalLock, refusal: Refusal): DriverBusy {
     session.gaveUp();
-    return this.refused(request.key, answer.refusal);
+    return this.refused(key, refusal);
   }
 
   abortWaits(reason: unknown): void {
-    for (const lock of this.waiting.takeAll()) this.abort(lock, reason);
+    for (const { id } of this.sessions)
+      for (const call of this.local.waitingCalls(id)) this.abort(call as LocalLock, reason);
   }
 
   release(grant: DriverGrant, options?: { readonly keepMs?: number }, now?: Instant): DefiniteRelease {
@@ -310,7 +312,6 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   private wait(lock: LocalLock, request: DriverAcquire): Promise<DriverGrant | DriverBusy> | Later {
     const { signal } = request;
     const asker = (lock.asker = askerOf(request));
-    this.waiting.add(lock);
     if (signal !== undefined) lock.listening = onAbort(signal, (reason) => this.abort(lock, reason));
     return laterOf(asker);
   }
@@ -341,7 +342,6 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   private takeAsker(lock: LocalLock): Asker | undefined {
     const { asker } = lock;
     lock.asker = undefined;
-    this.waiting.delete(lock);
     lock.listening?.[Symbol.dispose]();
     return asker;
   }

@@ -18,6 +18,7 @@ import {
   type EngineCommand,
   type Grant,
   type LateAnswer,
+  type LocalCall,
   type SessionEndReason,
 } from '../../engine/index.js';
 import type { LocalStore } from './local-store.js';
@@ -77,6 +78,10 @@ export class MemoryStore implements LocalStore {
     return { [Symbol.dispose]: () => void this.revocations.delete(sessionId) };
   }
 
+  waitingCalls(sessionId: string): readonly LocalCall[] {
+    return this.engine.waitingCalls(sessionId);
+  }
+
   inspect(key: LockKey): LockReport {
     return this.engine.inspect(key, this.clock.monoMs());
   }
@@ -87,7 +92,11 @@ export class MemoryStore implements LocalStore {
 
   private carryOut(effect: Effect): void {
     if (effect.type === 'call-answered') this.answer(effect.callId, effect.answer);
-    else if (effect.type === 'session-ended') this.announce(effect.sessionId, effect.reason);
+    else this.announceEnd(effect);
+  }
+
+  private announceEnd(effect: Effect): void {
+    if (effect.type === 'session-ended') this.announce(effect.sessionId, effect.reason);
     else if (effect.type === 'grant-revoked') this.revocations.get(effect.grant.sessionId)?.(effect.grant);
     // Nothing to make durable: all fences are reserved from the start.
   }
