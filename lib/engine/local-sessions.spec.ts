@@ -96,6 +96,18 @@ describe('a local session', () => {
     expect(engine.stats()).toMatchObject({ ...clean, locks: 1, trees: 1 });
   });
 
+  it('tells which of its calls wait, the longest waiting first', () => {
+    const grant = granted(ask('a'));
+    ask('a');
+    ask('b');
+    ask('a');
+    expect(engine.waitingCalls('a').map((call) => calls.indexOf(call))).toEqual([1, 3]);
+    engine.apply({ type: 'release-grant', grant }, 1);
+    expect(engine.waitingCalls('a').map((call) => calls.indexOf(call))).toEqual([3]);
+    engine.apply({ type: 'cancel-call', callId: calls[3]! }, 1);
+    expect([engine.waitingCalls('a'), engine.waitingCalls('nobody')]).toEqual([[], []]);
+  });
+
   it('[I6] its end frees what it holds and refuses what it waits for; its grants are dead', () => {
     const grant = granted(ask('a'));
     ask('b', { waitUntilMs: Infinity });

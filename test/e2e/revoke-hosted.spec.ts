@@ -58,4 +58,24 @@ describe('a lock server in an application that holds locks of it itself', () => 
       }),
     );
   });
+
+  it('[I12] whoever gives up in the turn in which the revoked lock would have become theirs leaves none behind', async () => {
+    const lock = await own.acquire('k');
+    const giveUp = new AbortController();
+    lock.signal.addEventListener('abort', () => giveUp.abort());
+    const waiting = own.acquire('k', { signal: giveUp.signal }).catch((error: unknown) => error);
+    await remote.revoke('k');
+    expect(await waiting).toMatchObject({ code: 'LOCK_ABORTED' });
+    expect(await remote.isLocked('k')).toBe(false);
+  });
+
+  it('[I12] an instance of the application that closes takes its waiters out of the line', async () => {
+    const lock = await remote.acquire('k');
+    const waiting = own.acquire('k', { waitMs: Infinity }).catch((error: unknown) => error);
+    await remote.inspect('k').then(({ waiters }) => expect(waiters).toHaveLength(1));
+    await own.close();
+    expect(await waiting).toMatchObject({ code: 'CLOSED' });
+    expect((await remote.inspect('k')).waiters).toEqual([]);
+    expect(await lock.release()).toBe('released');
+  });
 });

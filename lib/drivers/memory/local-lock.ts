@@ -13,7 +13,7 @@ export interface LocalLocks {
 export class LocalLock implements DriverGrant, LocalCall {
   readonly granted = true;
   place: Grant | undefined = undefined;
-  /** Given back, ended otherwise, or given up before it was granted. */
+  /** Given back, or ended otherwise. */
   over = false;
   ended: GrantEnd | undefined = undefined;
   /** Both clocks as read in the turn of the grant, where somebody has read them. */
