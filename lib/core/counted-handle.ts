@@ -28,6 +28,11 @@ const LOST = Promise.resolve<ReleaseOutcome>('lost');
 
 /** One view of a hold: the handle of its acquire, or a counted re-entry. */
 export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
+  static {
+    // A promise asks whatever it is resolved with for `then`, along all prototypes: found here, it is found at once.
+    Object.defineProperty(CountedHandle.prototype, 'then', { value: undefined });
+  }
+
   private outcome: Promise<ReleaseOutcome> | undefined = undefined;
   /** When it was released by its holder; a loss is known to the hold. */
   private releasedAtMs: number | undefined = undefined;

@@ -6,6 +6,8 @@ type Listener<E extends LockEvent['type']> = (event: Extract<LockEvent, { type: 
 /** Listeners by event type. A listener that throws, or whose promise rejects, disturbs neither the others nor the lock. */
 export class Emitter {
   private readonly listeners = new Map<string, Set<(event: LockEvent) => unknown>>();
+  /** Whether anybody ever listened to anything. */
+  private isUsed = false;
 
   /** @throws InvalidOptionError for a type that never comes: its listener would wait in vain. */
   on<E extends LockEvent['type']>(type: E, listener: Listener<E>): Disposable {
@@ -15,12 +17,16 @@ export class Emitter {
     // Wrapped, so that one function added twice is two listeners, each with a disposal of its own.
     const entry = (event: LockEvent): unknown => listener(event as Extract<LockEvent, { type: E }>);
     set.add(entry);
+    this.isUsed = true;
     return { [Symbol.dispose]: () => void set.delete(entry) };
   }
 
   /** Whether anyone listens: the event need not be made otherwise. */
   has(type: LockEvent['type']): boolean {
-    if (this.listeners.size === 0) return false;
+    return this.isUsed && this.listensTo(type);
+  }
+
+  private listensTo(type: LockEvent['type']): boolean {
     const set = this.listeners.get(type);
     return set !== undefined && set.size > 0;
   }

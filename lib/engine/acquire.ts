@@ -72,8 +72,7 @@ function first(state: EngineState, session: Session, command: Acquire): AcquireA
 }
 
 function queue(state: EngineState, request: Request, command: Acquire): AcquireAnswer {
-  const full = noRoomFor(state, request);
-  if (full !== undefined) return refused(full);
+  if (!hasRoom(state, request)) return refused(noRoomFor(state));
   request.session.requests.live.add(request);
   state.table.enqueue(request);
   return wait(state, request, command);
@@ -136,13 +135,16 @@ function refusedAtOnce(state: EngineState, session: Session): Refusal | undefine
   return state.kept >= options.maxKeptKeys ? { why: 'limit', limit: 'kept-keys' } : undefined;
 }
 
-function noRoomFor(state: EngineState, request: Request): Refusal | undefined {
-  const { options, table } = state;
+function hasRoom({ options, table, detached }: EngineState, request: Request): boolean {
   // Detached ones are counted too: they may come back, and then there has to be room.
-  if (table.waiting + state.detached >= options.maxWaiters) return { why: 'limit', limit: 'waiters' };
-  if (table.waitersFor(request) >= options.maxWaitersPerKey)
-    return { why: 'limit', limit: 'waiters-per-key' };
-  return undefined;
+  return (
+    table.waiting + detached < options.maxWaiters && table.waitersFor(request) < options.maxWaitersPerKey
+  );
+}
+
+function noRoomFor({ options, table, detached }: EngineState): Refusal {
+  const isFull = table.waiting + detached >= options.maxWaiters;
+  return { why: 'limit', limit: isFull ? 'waiters' : 'waiters-per-key' };
 }
 
 function refused(refusal: Refusal): Refused {

@@ -33,10 +33,11 @@ export class DeadlineHeap<T extends Due> {
 
   /** Puts an item in at an instant, or moves it there; Infinity takes it out. */
   set(item: T, dueMs: number): void {
-    if (item.dueMs !== Infinity) this.takeOut(item);
+    this.remove(item);
+    if (dueMs === Infinity) return;
     item.dueMs = dueMs;
-    if (dueMs !== Infinity) this.putIn(item);
-    this.look();
+    this.putIn(item);
+    if (dueMs < this.soonestMs) this.soonestMs = dueMs;
   }
 
   /** Takes an item out; does nothing if it is not in. */

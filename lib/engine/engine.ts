@@ -73,7 +73,6 @@ export class Engine {
     expireDue(state);
     state.setTable();
     const answer = this.decide(command) as Answers[C['type']];
-    state.setTable();
     this.seeToFences();
     return answer;
   }
@@ -154,8 +153,16 @@ export class Engine {
     }
   }
 
-  /** The others, apart from what is decided all the time. */
+  /** The others, apart from what is decided all the time; they may open or close the table, or end what kept it closed. */
   private decideRare(
+    command: Exclude<EngineCommand, { type: 'acquire' | 'release' | 'release-grant' }>,
+  ): Answers[EngineCommand['type']] {
+    const answer = this.rareAnswer(command);
+    this.state.setTable();
+    return answer;
+  }
+
+  private rareAnswer(
     command: Exclude<EngineCommand, { type: 'acquire' | 'release' | 'release-grant' }>,
   ): Answers[EngineCommand['type']] {
     const { state } = this;

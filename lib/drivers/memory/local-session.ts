@@ -9,8 +9,8 @@ export class LocalSession {
   ended: Disposable | undefined = undefined;
   /** Stops listening for grants of it that an operator ends. */
   revoked: Disposable | undefined = undefined;
-  private waiters = 0;
-  private grants = 0;
+  /** Who waits or holds. */
+  private users = 0;
   private idleSinceMs = 0;
   private idle: Timer | undefined = undefined;
 
@@ -23,27 +23,15 @@ export class LocalSession {
     private readonly close: (session: LocalSession) => void,
   ) {}
 
-  /** One more waiter; it leaves by {@link settled} or {@link gaveUp}. */
-  wait(): void {
-    this.waiters++;
+  /** One more that waits or holds; it leaves by {@link leave}. */
+  join(): void {
+    this.users++;
   }
 
-  /** The waiter holds now. */
-  settled(): void {
-    this.waiters--;
-    this.grants++;
-  }
-
-  /** The waiter went away without a grant. */
-  gaveUp(): void {
-    this.waiters--;
-    this.restIfIdle(this.clock.monoMs());
-  }
-
-  /** A grant has ended. */
-  drop(nowMs: number): void {
-    this.grants--;
-    this.restIfIdle(nowMs);
+  /** It has given up, or its grant has ended. */
+  leave(nowMs = this.clock.monoMs()): void {
+    this.users--;
+    if (this.users === 0) this.rest(nowMs);
   }
 
   stop(): void {
@@ -52,20 +40,15 @@ export class LocalSession {
     this.idle?.cancel();
   }
 
-  private restIfIdle(nowMs: number): void {
-    if (this.isUsed) return;
+  private rest(nowMs: number): void {
     this.idleSinceMs = nowMs;
     // Set once and looked at when it rings: a timer for each short lock would cost more than the lock.
     this.idle ??= this.clock.after(IDLE_MS, () => this.lookIdle());
   }
 
-  private get isUsed(): boolean {
-    return this.waiters > 0 || this.grants > 0;
-  }
-
   private lookIdle(): void {
     this.idle = undefined;
-    if (this.isUsed) return;
+    if (this.users > 0) return;
     const leftMs = this.idleSinceMs + IDLE_MS - this.clock.monoMs();
     if (leftMs <= 0) this.close(this);
     else this.idle = this.clock.after(leftMs, () => this.lookIdle());

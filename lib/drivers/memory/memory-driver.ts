@@ -129,7 +129,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   }
 
   private refusedAtOnce({ key, session }: LocalLock, refusal: Refusal): DriverBusy {
-    session.gaveUp();
+    session.leave();
     return this.refused(key, refusal);
   }
 
@@ -221,13 +221,13 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   private over(lock: LocalLock, nowMs: number): void {
     if (lock.over) return;
     lock.end();
-    lock.session.drop(nowMs);
+    lock.session.leave(nowMs);
   }
 
   private session(leaseMs: number, key: LockKey, now: Instant): LocalSession {
     const known = this.sessions.find((session) => session.leaseMs === leaseMs);
     if (known !== undefined && known.lease.aliveAt(now)) {
-      known.wait();
+      known.join();
       return known;
     }
     if (known !== undefined) this.end(known);
@@ -256,7 +256,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
     session.ended = this.local.onSessionEnd(session.id, () => this.sessionEnded(session));
     session.revoked = this.local.onRevoked(session.id, (grant) => this.revoked(grant.holder as LocalLock));
     this.sessions = this.sessions.concat(session);
-    session.wait();
+    session.join();
     return session;
   }
 
@@ -284,7 +284,6 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   }
 
   private granted(lock: LocalLock, decidedAt: Instant | undefined): LocalLock {
-    lock.session.settled();
     lock.decidedAt = decidedAt;
     return lock;
   }
@@ -322,7 +321,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
     // Its caller gave up in the turn in which it was granted.
     if (asker === undefined) return this.giveBack(lock, answer);
     if (answer.type === 'granted') return asker.settle(this.granted(lock, this.releasedAt));
-    lock.session.gaveUp();
+    lock.session.leave();
     try {
       asker.settle(this.refused(lock.key, answer.refusal));
     } catch (error) {
@@ -334,7 +333,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
     const asker = this.takeAsker(lock);
     if (asker === undefined) return;
     this.local.apply({ type: 'cancel-call', callId: lock });
-    lock.session.gaveUp();
+    lock.session.leave();
     asker.fail(abortedError(lock.key, reason));
   }
 
