@@ -1,5 +1,6 @@
 import { peer } from '../contenders/peers.js';
 import type { LocalLock } from './contender.js';
+import { together } from './together.js';
 
 interface Mutex {
   acquire(): Promise<() => void>;
@@ -19,8 +20,5 @@ export function lockOf({ Mutex }: AsyncMutex, title: string): LocalLock {
   const alone = async (pairs: number): Promise<void> => {
     for (let pair = 0; pair < pairs; pair++) (await mutex.acquire())();
   };
-  const together = async (pairs: number, waiters: number): Promise<void> => {
-    await Promise.all(Array.from({ length: waiters }, () => alone(pairs / waiters)));
-  };
-  return { title, alone, together };
+  return { title, alone, together: together(alone) };
 }

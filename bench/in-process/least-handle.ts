@@ -1,5 +1,6 @@
 import { LockTable, TableEntry, systemClock, type Instant } from 'klock/core';
 import type { LocalLock } from './contender.js';
+import { together } from './together.js';
 
 const LEASE_MS = 10_000;
 const RELEASED = Promise.resolve('released');
@@ -64,8 +65,6 @@ export function open(): LocalLock {
   return {
     title: 'the least of a handle',
     alone,
-    together: async (pairs, waiters) => {
-      await Promise.all(Array.from({ length: waiters }, () => alone(pairs / waiters)));
-    },
+    together: together(alone),
   };
 }

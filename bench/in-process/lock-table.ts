@@ -1,5 +1,6 @@
 import { LockTable, TableEntry } from 'klock/core';
 import type { LocalLock } from './contender.js';
+import { together } from './together.js';
 
 class Waiter extends TableEntry {
   granted: () => void = () => undefined;
@@ -27,8 +28,6 @@ export function open(): LocalLock {
       }
       return Promise.resolve();
     },
-    together: async (pairs, waiters) => {
-      await Promise.all(Array.from({ length: waiters }, () => contended(pairs / waiters)));
-    },
+    together: together(contended),
   };
 }

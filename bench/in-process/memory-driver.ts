@@ -1,6 +1,7 @@
 import { createKlock, memoryDriver } from 'klock/core';
 import type { Key } from '../contenders/contender.js';
 import type { LocalLock } from './contender.js';
+import { together } from './together.js';
 
 /** The full front end: a handle with its lease, fence, signal and events for every pair. */
 export function open(): LocalLock {
@@ -20,9 +21,7 @@ export function open(): LocalLock {
   return {
     title: 'klock memory driver',
     alone,
-    together: async (pairs, waiters) => {
-      await Promise.all(Array.from({ length: waiters }, () => alone(pairs / waiters)));
-    },
+    together: together(alone),
     keyed: async (pairs, workers, keysOf) => {
       await Promise.all(
         Array.from({ length: workers }, (_, worker) => keyed(pairs / workers, keysOf(worker))),

@@ -1,6 +1,7 @@
 import { TwoLevelLock } from 'klock/core';
 import type { Key } from '../contenders/contender.js';
 import type { LocalLock } from './contender.js';
+import { together } from './together.js';
 
 export function open(): LocalLock {
   const locks = new TwoLevelLock();
@@ -14,9 +15,7 @@ export function open(): LocalLock {
   return {
     title: 'klock TwoLevelLock',
     alone,
-    together: async (pairs, waiters) => {
-      await Promise.all(Array.from({ length: waiters }, () => alone(pairs / waiters)));
-    },
+    together: together(alone),
     keyed: async (pairs, workers, keysOf) => {
       await Promise.all(
         Array.from({ length: workers }, (_, worker) => keyed(pairs / workers, keysOf(worker))),

@@ -66,7 +66,7 @@ export class ChannelAcquire implements BoundedAsker {
   private unasked = true;
   private readonly startedMs: number;
   private readonly listening: Disposable | undefined = undefined;
-  private readonly forgetClose: (() => void) | undefined;
+  private readonly forgetClose: (() => void) | undefined = undefined;
 
   constructor(
     private readonly host: ChannelAcquireHost,

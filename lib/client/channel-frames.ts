@@ -41,7 +41,7 @@ class AcquireOperation implements ChannelOperation {
   readonly metadata: ChannelOperation['metadata'];
   readonly of = 0;
   readonly keepMs = 0;
-  private request: DriverAcquire | undefined = undefined;
+  private request: DriverAcquire | undefined;
 
   constructor(
     request: DriverAcquire,

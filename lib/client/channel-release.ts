@@ -1,4 +1,4 @@
-import { allOf, including, type DefiniteRelease, type Few, type ReleaseReader } from '../core/index.js';
+import { eachOf, including, type DefiniteRelease, type Few, type ReleaseReader } from '../core/index.js';
 import { Outcome, type ChannelAnswer } from '../rpc/index.js';
 import { releaseOperation } from './channel-frames.js';
 import type { ChannelGrant } from './channel-grant.js';
@@ -50,7 +50,7 @@ export class ChannelRelease implements BoundedAsker {
 
   private settle(outcome: DefiniteRelease): void {
     this.outcome = outcome;
-    for (const reader of allOf(this.readers)) reader.givenBack(outcome);
+    eachOf(this.readers, (reader) => reader.givenBack(outcome));
   }
 
   overdue(): void {

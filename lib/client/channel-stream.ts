@@ -17,7 +17,7 @@ export interface StreamListener {
 export class ChannelStream {
   /** False while what was written has not left. */
   ready = true;
-  listener: StreamListener | undefined = undefined;
+  listener: StreamListener | undefined;
   private readonly call: ReturnType<typeof start> | undefined = undefined;
   private over = false;
 

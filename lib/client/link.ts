@@ -35,7 +35,7 @@ export class Link {
   wasReady = false;
   private state: 'connecting' | 'ready' | 'over' = 'connecting';
   private readonly sockets = new Set<Socket>();
-  private connectTimer: Timer | undefined = undefined;
+  private connectTimer: Timer | undefined;
   private failure: unknown;
   /** Monotonic time when something was last received. */
   heardAtMs: number;

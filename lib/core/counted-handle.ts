@@ -37,9 +37,9 @@ export class CountedHandle implements LockHandle, HoldView, ReleasingHandle {
   /** When it was released by its holder; a loss is known to the hold. */
   private releasedAtMs: number | undefined = undefined;
   private ended: Promise<LockEnd> | undefined = undefined;
-  private resolveEnded: ((end: LockEnd) => void) | undefined;
+  private resolveEnded: ((end: LockEnd) => void) | undefined = undefined;
   private pins = 0;
-  private whenUnpinned: (() => void) | undefined;
+  private whenUnpinned: (() => void) | undefined = undefined;
   /** A section took this handle, and ends once its release has an outcome. */
   private leaving = false;
 

@@ -76,7 +76,7 @@ export class Candidacy implements Election {
   private readonly giveUp = new AbortController();
   private term: Term | undefined = undefined;
   private failures = 0;
-  private wakeUp: (() => void) | undefined;
+  private wakeUp: (() => void) | undefined = undefined;
 
   constructor(
     private readonly host: ElectionHost,

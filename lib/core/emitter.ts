@@ -26,11 +26,6 @@ export class Emitter {
     return this.isUsed && this.listensTo(type);
   }
 
-  private listensTo(type: LockEvent['type']): boolean {
-    const set = this.listeners.get(type);
-    return set !== undefined && set.size > 0;
-  }
-
   emit(event: LockEvent): void {
     const set = this.listeners.get(event.type);
     if (set === undefined) return;
@@ -43,6 +38,11 @@ export class Emitter {
         this.report(event, error);
       }
     }
+  }
+
+  private listensTo(type: LockEvent['type']): boolean {
+    const set = this.listeners.get(type);
+    return set !== undefined && set.size > 0;
   }
 
   private report(event: LockEvent, cause: unknown): void {

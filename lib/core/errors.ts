@@ -53,9 +53,9 @@ export abstract class LockError extends Error {
   /** Whether the same call may succeed later: LOCK_TIMEOUT, LOCK_UNAVAILABLE and DEADLOCK only. */
   readonly retryable: boolean;
   /** What the caller was doing, where it is known. */
-  readonly operation: LockOperation | undefined = undefined;
+  readonly operation: LockOperation | undefined;
   /** The key in question, where there is one. */
-  readonly key: LockKey | undefined = undefined;
+  readonly key: LockKey | undefined;
   /** @internal */
   readonly [BRAND] = true;
 
@@ -90,7 +90,7 @@ export class LockTimeoutError extends LockError {
   /** How long the caller waited. */
   readonly waitedMs: number;
   /** Who held the key when the wait ended, where the store could tell. */
-  readonly holder: string | undefined = undefined;
+  readonly holder: string | undefined;
 
   constructor(
     message: string,
@@ -116,7 +116,7 @@ export class LockLostError extends LockError {
   readonly reason: LossReason;
   /** The store's own word for it, such as SESSION_GONE or LOCAL_TTL_EXPIRED. */
   readonly lossCode: string;
-  readonly fence: bigint | undefined = undefined;
+  readonly fence: bigint | undefined;
   /** What the section returned although the lock was lost meanwhile (withLock and decorated methods). */
   readonly result: unknown;
 
@@ -172,7 +172,7 @@ export class DeadlockError extends LockError {
 /** A resource has seen a larger fence, or the fence is another store's. */
 export class StaleFenceError extends LockError {
   readonly fence: bigint;
-  readonly seen: bigint | undefined = undefined;
+  readonly seen: bigint | undefined;
 
   constructor(message: string, facts: LockErrorFacts & { readonly fence: bigint; readonly seen?: bigint }) {
     super('STALE_FENCE', message, facts);
@@ -184,7 +184,7 @@ export class StaleFenceError extends LockError {
 /** The store is unreachable, draining, quarantined or over its limits: nothing was granted. */
 export class LockUnavailableError extends LockError {
   /** The store's own word, such as SERVER_DRAINING or SERVER_RECOVERING; undefined where it did not answer. */
-  readonly storeCode: string | undefined = undefined;
+  readonly storeCode: string | undefined;
 
   constructor(message: string, facts: LockErrorFacts & { readonly storeCode?: string } = {}) {
     super('LOCK_UNAVAILABLE', message, facts);

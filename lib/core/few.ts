@@ -22,7 +22,12 @@ export function allOf<T extends object | number>(few: Few<T>): readonly T[] {
   return isMany(few) ? few : [few];
 }
 
-/** Whether it is more than one. */
-export function isMany<T extends object | number>(few: Few<T>): few is readonly T[] {
+/** The same, where no list of one is to be made for it. */
+export function eachOf<T extends object | number>(few: Few<T>, act: (item: T) => void): void {
+  if (isMany(few)) few.forEach(act);
+  else if (few !== undefined) act(few);
+}
+
+function isMany<T extends object | number>(few: Few<T>): few is readonly T[] {
   return Array.isArray(few);
 }

@@ -11,7 +11,7 @@ import {
 } from './lock-driver.js';
 import { formatKey } from './lock-key.js';
 import { LOSS_CODES } from './loss-codes.js';
-import { allOf, excluding, including, type Few } from './few.js';
+import { allOf, eachOf, excluding, including, type Few } from './few.js';
 import type { Frame } from './flow.js';
 import type { Owner } from './owner.js';
 import { earlier, isPast } from './validity.js';
@@ -186,7 +186,7 @@ export class Hold implements LeaseTenant, ReleaseReader {
   }
 
   private tellAwaiting(outcome: DefiniteRelease): void {
-    for (const reader of allOf(this.awaiting)) reader.givenBack(outcome);
+    eachOf(this.awaiting, (reader) => reader.givenBack(outcome));
     this.awaiting = undefined;
   }
 

@@ -5,7 +5,7 @@ export * from './clock.js';
 export type { Election, ElectionOptions, Leadership } from './election.js';
 export * from './errors.js';
 export * from './fence-proof.js';
-export { allOf, excluding, including, isMany, type Few } from './few.js';
+export { allOf, eachOf, excluding, including, type Few } from './few.js';
 export { createKlock, type KlockEnvironment, type KlockInstance } from './front-end.js';
 export { FakeClock, settle } from './fake-clock.js';
 export * from './klock.js';

@@ -42,15 +42,15 @@ export class Instance implements DriverHost, LeaseHost, HoldHost, HandleHost, Re
   readonly keeper: LeaseKeeper;
   readonly settings: DriverSettings;
   /** Undefined without telemetry, which then costs this comparison. */
-  readonly figures: Figures | undefined = undefined;
+  readonly figures: Figures | undefined;
   readonly acquirer: Acquirer;
   /** Ends waits for releases that are not answered; someone waits, so the process stays for it. */
   private readonly patience: AlarmQueue;
   private unanswered = 0;
-  private allAnswered: (() => void) | undefined;
+  private allAnswered: (() => void) | undefined = undefined;
   private readonly closer = new AbortController();
   private sections = 0;
-  private sectionsDone: (() => void) | undefined;
+  private sectionsDone: (() => void) | undefined = undefined;
   private closing: Promise<void> | undefined = undefined;
   private told = true;
   private storeDown = false;

@@ -61,7 +61,7 @@ export class Lease implements KeptLease, Linked<Lease> {
   askedMs: number;
   readonly renewed: boolean;
   /** As asked for; a length of its own where none was. */
-  private readonly ownRenewEveryMs: number | undefined = undefined;
+  private readonly ownRenewEveryMs: number | undefined;
   /** When the last request was sent whose reply opened or renewed the lease. */
   sentAt: Instant;
   ms: number;

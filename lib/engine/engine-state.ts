@@ -1,4 +1,4 @@
-import { SlotMap, assert, isMany } from '../core/index.js';
+import { SlotMap, assert, eachOf } from '../core/index.js';
 import { CallBook } from './call-book.js';
 import type { CallId, Effect, EngineOptions, Grant, LateAnswer, Refusal } from './commands.js';
 import { DeadlineHeap } from './deadline-heap.js';
@@ -174,8 +174,7 @@ export class EngineState {
     const { calls } = request;
     if (calls === undefined) return;
     request.calls = undefined;
-    if (isMany(calls)) calls.forEach((callId) => this.answerCall(callId, answer));
-    else this.answerCall(calls, answer);
+    eachOf(calls, (callId) => this.answerCall(callId, answer));
   }
 
   private answerCall(callId: CallId, answer: LateAnswer): void {

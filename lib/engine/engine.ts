@@ -148,21 +148,17 @@ export class Engine {
         return release(state, command);
       case 'release-grant':
         return releaseGrant(state, command);
-      default:
-        return this.decideRare(command);
+      default: {
+        const answer = this.decideRare(command);
+        // Only these open or close the table, or end what kept it closed.
+        state.setTable();
+        return answer;
+      }
     }
   }
 
-  /** The others, apart from what is decided all the time; they may open or close the table, or end what kept it closed. */
+  /** The others, apart from what is decided all the time. */
   private decideRare(
-    command: Exclude<EngineCommand, { type: 'acquire' | 'release' | 'release-grant' }>,
-  ): Answers[EngineCommand['type']] {
-    const answer = this.rareAnswer(command);
-    this.state.setTable();
-    return answer;
-  }
-
-  private rareAnswer(
     command: Exclude<EngineCommand, { type: 'acquire' | 'release' | 'release-grant' }>,
   ): Answers[EngineCommand['type']] {
     const { state } = this;

@@ -78,20 +78,6 @@ export class LockTable<E extends Placed = TableEntry> {
     return true;
   }
 
-  private takeTree(node: L1Node, entry: E): boolean {
-    if (node.readers > 0) return false;
-    node.writer = entry;
-    return true;
-  }
-
-  private takeKey(node: L1Node, entry: E, l2: string): boolean {
-    if (node.child(l2) !== undefined) return false;
-    entry.child = this.addKey(node, l2);
-    entry.child.holder = entry;
-    node.readers++;
-    return true;
-  }
-
   /**
    * Puts an entry in line and grants it if nothing stands before it. One that was withdrawn comes back under its
    * old arrival number: before those who came later, but undoing nothing that was granted meanwhile.
@@ -131,13 +117,6 @@ export class LockTable<E extends Placed = TableEntry> {
     }
     this.wakeTree(node);
     return true;
-  }
-
-  private freeKey(node: L1Node, child: L2Node, entry: E): void {
-    assert(child.holder === entry, 'an L2 holder is the holder of its key');
-    child.holder = undefined;
-    node.readers--;
-    this.wakeKey(child);
   }
 
   /** Takes a waiter out of line; whoever it alone stood before is granted at once. Does nothing unless it waits. Returns whether it did. */
@@ -221,6 +200,27 @@ export class LockTable<E extends Placed = TableEntry> {
     const child = node.addChild(l2);
     this.idleKeys.take(child);
     return child;
+  }
+
+  private takeTree(node: L1Node, entry: E): boolean {
+    if (node.readers > 0) return false;
+    node.writer = entry;
+    return true;
+  }
+
+  private takeKey(node: L1Node, entry: E, l2: string): boolean {
+    if (node.child(l2) !== undefined) return false;
+    entry.child = this.addKey(node, l2);
+    entry.child.holder = entry;
+    node.readers++;
+    return true;
+  }
+
+  private freeKey(node: L1Node, child: L2Node, entry: E): void {
+    assert(child.holder === entry, 'an L2 holder is the holder of its key');
+    child.holder = undefined;
+    node.readers--;
+    this.wakeKey(child);
   }
 
   private leave(entry: Placed): void {

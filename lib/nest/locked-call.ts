@@ -47,7 +47,7 @@ export class LockedCall {
   private asked: LockKey | undefined = undefined;
   private store = '';
   /** What ends a stream of this call, beside its own end. */
-  readonly connection: ClientConnection | undefined = undefined;
+  readonly connection: ClientConnection | undefined;
 
   constructor(
     readonly method: LockedMethod,

@@ -47,7 +47,7 @@ export class EngineHost {
   private timer: Timer | undefined = undefined;
   private timerAtMs = Infinity;
   private stopped = false;
-  private gate: (() => EngineCommand | undefined) | undefined;
+  private gate: (() => EngineCommand | undefined) | undefined = undefined;
   /** The time of the turn that runs; NaN outside one. */
   private turnMs = NaN;
 

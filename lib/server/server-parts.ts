@@ -54,7 +54,7 @@ export class ServerParts {
   private readonly channels: ChannelRpc;
   private readonly operators: OperatorRpcs;
   private readonly errors: WireErrors;
-  private readonly limiter: RateLimiter | undefined = undefined;
+  private readonly limiter: RateLimiter | undefined;
 
   constructor(private readonly input: ServerPartsInput) {
     const { settings, clock, log, serverId } = input;

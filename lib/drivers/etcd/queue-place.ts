@@ -49,7 +49,7 @@ export class QueuePlace implements SessionWaiter {
   private settle: Settle | undefined = undefined;
   private deadline: Timer | undefined = undefined;
   private aborting: Disposable | undefined = undefined;
-  private wakeUp: (() => void) | undefined;
+  private wakeUp: (() => void) | undefined = undefined;
 
   constructor(
     private readonly store: Store,

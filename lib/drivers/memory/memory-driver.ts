@@ -128,11 +128,6 @@ export class MemoryDriver implements LockDriver, LocalLocks {
     return answer.type === 'queued' ? this.wait(lock, request) : this.refusedAtOnce(lock, answer.refusal);
   }
 
-  private refusedAtOnce({ key, session }: LocalLock, refusal: Refusal): DriverBusy {
-    session.leave();
-    return this.refused(key, refusal);
-  }
-
   abortWaits(reason: unknown): void {
     for (const { id } of this.sessions)
       for (const call of this.local.waitingCalls(id)) this.abort(call as LocalLock, reason);
@@ -286,6 +281,11 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   private granted(lock: LocalLock, decidedAt: Instant | undefined): LocalLock {
     lock.decidedAt = decidedAt;
     return lock;
+  }
+
+  private refusedAtOnce({ key, session }: LocalLock, refusal: Refusal): DriverBusy {
+    session.leave();
+    return this.refused(key, refusal);
   }
 
   private refused(key: LockKey, refusal: Refusal): DriverBusy {
