@@ -18,8 +18,6 @@ const NOT_FOUND: MissingSession = Object.freeze({ why: 'session-not-found' });
 /** Live sessions and their leases, and how the last ended ones ended. */
 export class SessionBook {
   private readonly live = new Map<string, Session>();
-  /** The live one that was asked for last: mostly the one that is asked for next. */
-  private latest: Session | undefined = undefined;
   private readonly leases = new DeadlineHeap<Session>();
   private readonly endedSessions: AgedMemory<SessionEndReason>;
 
@@ -50,14 +48,7 @@ export class SessionBook {
   }
 
   get(id: string): Session | undefined {
-    const { latest } = this;
-    return latest?.id === id ? latest : this.find(id);
-  }
-
-  private find(id: string): Session | undefined {
-    const session = this.live.get(id);
-    if (session !== undefined) this.latest = session;
-    return session;
+    return this.live.get(id);
   }
 
   renew(session: Session, nowMs: number): void {
@@ -77,7 +68,6 @@ export class SessionBook {
 
   end(session: Session, reason: SessionEndReason, nowMs: number): void {
     this.live.delete(session.id);
-    if (this.latest === session) this.latest = undefined;
     this.leases.remove(session);
     this.endedSessions.remember(session.id, reason, nowMs);
   }
