@@ -209,11 +209,12 @@ export class Hold implements LeaseTenant, ReleaseReader {
         lossCode: loss.code,
       },
     );
-    // A live session would keep the lock for ever: what is lost here is given back there (WK-10).
-    if (releaseToo) void this.host.giveBack(this, undefined, this.host.clock.now());
     this.controller?.abort(this.loss);
     for (const view of allOf(this.views)) view.holdLost();
     this.host.lost(this, loss);
+    // A live session would keep the lock for ever: what is lost here is given back there (WK-10), once everybody on this side
+    // was told, since somebody else may have it before this call returns.
+    if (releaseToo) void this.host.giveBack(this, undefined, this.host.clock.now());
   }
 
   /** Loses this grant alone, whatever its lease; the store is told. */

@@ -260,6 +260,24 @@ describe('loss', () => {
     expect(session.released).toHaveLength(1);
   });
 
+  it.each([
+    ['max-hold', { maxHoldMs: 500 }],
+    ['expired', { localTtlMs: 500 }],
+    ['expired', { ttlMs: 500, renew: false }],
+  ] as const)(
+    '[I10] a lock that ends before its lease (%s, %j) is given back once its holder was told, not before',
+    async (reason, options) => {
+      const order: string[] = [];
+      driver.onRelease = () => (order.push('given back'), 'released');
+      klock.on('lock.lost', () => order.push('event'));
+      const lock = await klock.acquire('k', options);
+      lock.signal.addEventListener('abort', () => order.push('signal'));
+      await clock.advance(500);
+      expect(order).toEqual(['signal', 'event', 'given back']);
+      expect(losses).toMatchObject([{ reason }]);
+    },
+  );
+
   it('[B-079] maxHoldMs loses the lock as max-hold although renewals succeed', async () => {
     const lock = await klock.acquire('k', { maxHoldMs: 2_000 });
     await clock.advance(1_999);
