@@ -58,7 +58,10 @@ async function take(klock) {
   return klock.acquire(keyOf(), { waitMs: 2 * ttlMs, ...(signal && { signal }) });
 }
 
-/** Holds once. What counts as held is what the lock itself promised when it was last looked at, never more. */
+/**
+ * Holds once. What counts as held ends with the release, the notice of its loss, or what the lock itself promised when it was
+ * last looked at, whichever comes first: what is lost may be somebody else's before this flow wakes up.
+ */
 async function once(klock) {
   const calledAtMs = nowMs();
   const lock = await take(klock);
@@ -66,6 +69,8 @@ async function once(klock) {
   const grantedAtMs = nowMs();
   const untilMs = grantedAtMs + (chance(5 / ttlMs) ? Math.random() * 1.5 * ttlMs : Math.random() * 4);
   let promisedMs = grantedAtMs;
+  let lostAtMs = Infinity;
+  lock.signal.addEventListener('abort', () => (lostAtMs = nowMs()));
   const look = () => (promisedMs = Math.max(promisedMs, nowMs() + lock.remainingMs));
   look();
   if (chance(0.05)) lock.extend().catch(() => undefined);
@@ -75,7 +80,7 @@ async function once(klock) {
   }
   // The clock first: the process may be stopped between these two.
   const lookedAtMs = nowMs();
-  const endedAtMs = lock.held ? lookedAtMs : Math.min(lookedAtMs, promisedMs);
+  const endedAtMs = lock.held ? lookedAtMs : Math.min(lookedAtMs, lostAtMs, promisedMs);
   const released = lock.release();
   grants.push({ key: lock.key, client: name, fence: lock.fence, calledAtMs, grantedAtMs, endedAtMs });
   await released;
