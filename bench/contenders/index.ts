@@ -5,6 +5,7 @@ export type * from './contender.js';
 const MODULES = {
   klock: () => import('./klock.js'),
   'klock-each-asks': () => import('./klock-each-asks.js'),
+  'klock-idle': () => import('./klock-idle.js'),
   'klock-six-rpc': () => import('./klock-six-rpc.js'),
   'klock-locked': () => import('./klock-locked.js'),
   'klock-redis': () => import('./klock-redis.js'),

@@ -161,6 +161,7 @@ export const RATIOS: readonly Ratio[] = [
     'with 10,000 waiters elsewhere',
     cpu('10,000 waiters elsewhere', 'waiting'),
   ),
+  atMost('P12', P12_AT_MOST, '×', 'with 10,000 idle sessions', cpu('10,000 idle sessions', 'sessions')),
   atMost('P13', 24, 'KB', 'an idle session', kilobytes('idle session, shared connection', 'session')),
   atMost('P13', 1, 'KB', 'a held lock on the server', kilobytes('held lock', 'server')),
   atMost('P13', 2, 'KB', 'a held lock on the client', kilobytes('held lock', 'client')),

@@ -7,14 +7,36 @@ import type { Workload } from './workload.js';
 
 interface Rig {
   readonly server: Child;
+  readonly fullAddress: string;
   readonly atEmpty: Child;
   readonly atFull: Child;
+  /** Holds the sessions of others. */
+  readonly crowd: Child;
 }
 
-const CASES = [
-  { at: '100,000 locks held', contender: 'held', fill: 'hold', count: 100_000 },
-  { at: '10,000 waiters elsewhere', contender: 'waiting', fill: 'wait', count: 10_000 },
-] as const;
+interface Case {
+  readonly at: string;
+  readonly contender: string;
+  readonly fill: (rig: Rig) => Promise<unknown>;
+}
+
+const CASES: readonly Case[] = [
+  {
+    at: '100,000 locks held',
+    contender: 'held',
+    fill: ({ server }) => server.call('hold', 100_000),
+  },
+  {
+    at: '10,000 waiters elsewhere',
+    contender: 'waiting',
+    fill: ({ server }) => server.call('wait', 10_000),
+  },
+  {
+    at: '10,000 idle sessions',
+    contender: 'sessions',
+    fill: ({ crowd, fullAddress }) => crowd.call('open', fullAddress, 10_000),
+  },
+];
 
 const PAIRS_OF_ROUNDS = 9;
 
@@ -23,18 +45,19 @@ export const P12_AT_MOST = 1.2;
 /** Two servers in one process, one of them busy with others: what a pair costs on each, turn by turn. */
 export const serverCpu: Workload = {
   name: 'server-cpu',
-  title: 'CPU of the server for a pair beside held locks and other waiters, over that of an empty server',
+  title:
+    'CPU of the server for a pair beside held locks, other waiters and idle sessions, over that of an empty server',
   ratios: ['P12'],
   run: async (bench) => {
-    for (const { at, contender, fill, count } of CASES) {
+    for (const { at, contender, fill } of CASES) {
       const head = { workload: 'server-cpu', at, contender, title: 'klock server' };
       await bench.single(head, async () => {
         const rig = await openRig(bench);
         try {
-          await rig.server.call(fill, count);
+          await fill(rig);
           return { times: await repeatedRatio(bench, rig) };
         } finally {
-          for (const child of [rig.atEmpty, rig.atFull, rig.server]) await child.close();
+          for (const child of [rig.atEmpty, rig.atFull, rig.crowd, rig.server]) await child.close();
         }
       });
     }
@@ -49,7 +72,13 @@ async function openRig(bench: Bench): Promise<Rig> {
     await child.call('open', 'klock', { klock });
     return child;
   };
-  return { server, atEmpty: await client(addresses.empty), atFull: await client(addresses.full) };
+  return {
+    server,
+    fullAddress: addresses.full,
+    atEmpty: await client(addresses.empty),
+    atFull: await client(addresses.full),
+    crowd: bench.stage.newChild('servers/raw-sessions.js'),
+  };
 }
 
 /** A miss counts only if it repeats: one long collection of garbage can make one. */

@@ -42,7 +42,7 @@ async function openCrowd(bench: Bench, count: number): Promise<{ close(): Promis
   const close = async (): Promise<void> => void (await Promise.all(processes.map((child) => child.close())));
   try {
     for (const [index, child] of processes.entries()) {
-      await child.call('open', 'klock', { klock: address }, sizes[index]);
+      await child.call('open', 'klock-idle', { klock: address }, sizes[index]);
       await child.call('useEach');
     }
   } catch (error) {
