@@ -45,7 +45,7 @@ import { SessionBook } from './session-book.js';
 import { StoreCalls } from './store-calls.js';
 import { StoreHealth } from './store-health.js';
 import { graceMs, type Store } from './store.js';
-import { TokenCalls } from './token-calls.js';
+import { TokenCalls, notHeld } from './token-calls.js';
 import { Transactions } from './transactions.js';
 import type { Transport } from './transport.js';
 import { WatchStream } from './watch-stream.js';
@@ -171,9 +171,12 @@ export class EtcdDriver implements LockDriver {
   }
 
   async releaseToken(key: LockKey, token: string): Promise<void> {
-    const entry = await this.attached.tokens.release(key, token);
-    const mine = this.grantOf(entry);
-    if (mine !== undefined) this.endGrant(mine, 'RELEASED_BY_TOKEN');
+    const { host, sessions, tokens } = this.attached;
+    const own = sessions.grantBy(key, token);
+    if (own === undefined) return await tokens.release(key, token);
+    // Our own: the handle says so before the store frees it.
+    host.endGrant(own, 'revoked', 'RELEASED_BY_TOKEN');
+    if ((await this.release(own)) === 'lost') throw notHeld(key, { key, operation: 'release' });
   }
 
   async extendToken(key: LockKey, token: string, ttlMs: number): Promise<void> {

@@ -1,8 +1,15 @@
-import type { Clock, DriverHost, KeptLease, Timer } from '../../core/index.js';
+import {
+  keyId,
+  type Clock,
+  type DriverHost,
+  type KeptLease,
+  type LockKey,
+  type Timer,
+} from '../../core/index.js';
 import { IDLE_SESSION_MS } from './bounds.js';
 import { Unanswered } from './call-failure.js';
 import { leaseName } from './entry.js';
-import { EtcdSession } from './etcd-session.js';
+import { EtcdSession, type EtcdGrant } from './etcd-session.js';
 import { METHODS } from './methods.js';
 import type { StoreCalls } from './store-calls.js';
 
@@ -39,6 +46,13 @@ export class SessionBook {
 
   byLeaseId(leaseId: bigint): EtcdSession | undefined {
     return this.sessions.get(leaseName(leaseId));
+  }
+
+  /** The grant of this client that `token` proves. */
+  grantBy(key: LockKey, token: string): EtcdGrant | undefined {
+    for (const { grants } of this.sessions.values())
+      for (const grant of grants) if (grant.token === token && keyId(grant.key) === keyId(key)) return grant;
+    return undefined;
   }
 
   /** The store has ended it: everything on it is lost in this call. */

@@ -25,14 +25,13 @@ export class TokenCalls {
 
   /**
    * Ends the grant, if it is still as it was read: a held entry is never written again, so an unchanged revision means
-   * an unchanged token. Tells which entry that was.
+   * an unchanged token.
    * @throws LockNotHeldError, InvalidTokenError, LockUnavailableError
    */
-  async release(key: LockKey, token: string): Promise<Entry> {
+  async release(key: LockKey, token: string): Promise<void> {
     const facts: LockErrorFacts = { key, operation: 'release' };
     const entry = await this.find(key, token, facts);
     if (!(await this.asking(facts, () => this.remove(entry)))) throw notHeld(key, facts);
-    return entry;
   }
 
   /** @throws LockNotHeldError, InvalidTokenError, InvalidOptionError, LockUnavailableError */
@@ -103,6 +102,6 @@ export class TokenCalls {
   }
 }
 
-function notHeld(key: LockKey, facts: LockErrorFacts): LockNotHeldError {
+export function notHeld(key: LockKey, facts: LockErrorFacts): LockNotHeldError {
   return new LockNotHeldError(`${formatKey(key)} is not held`, facts);
 }

@@ -173,6 +173,29 @@ export const leaseCases: readonly ContractCase[] = [
     },
   },
   {
+    title: '[I10] a handle whose lock is released by its token knows before the store is asked',
+    async run(clients) {
+      const klock = await clients.client();
+      const key = clients.key();
+      const lock = await klock.acquire(key);
+      const { signal, token } = lock;
+      const releasing = klock.releaseToken(key, token);
+      assert.deepEqual([lock.held, signal.aborted], [false, true]);
+      await releasing;
+      assert.deepEqual(
+        await within(
+          1_000,
+          'its end',
+          lock.done.then(({ end }) => end),
+        ),
+        'lost',
+      );
+      assert.equal(await lock.release(), 'lost');
+      const next = await within(2_000, 'the next', klock.acquire(key));
+      assert.equal(await next.release(), 'released');
+    },
+  },
+  {
     title: '[H-17] isLocked and inspect say who holds, with the fence, and free when nobody does',
     needs: ({ inspect }) => inspect === 'all',
     async run(clients) {
