@@ -56,7 +56,7 @@ async function run(flags: Flags): Promise<void> {
     .map((ratio) => judge(ratio, bench.results))
     // a workload asked for by its name may be only half of what a ratio needs
     .filter(({ ratio, notAsked }) => notAsked === undefined || flags.only?.includes(ratio.id) !== false);
-  console.log(ratioReport(verdicts));
+  console.log(ratioReport(verdicts, flags.quick));
   tellJson(flags, bench.results.rows, verdicts);
   tellViolations(bench);
   if (flags.check) check(verdicts);

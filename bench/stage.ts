@@ -39,6 +39,11 @@ export class Stage {
     return client;
   }
 
+  /** Starts the first processes of contenders at the same time, since most of a start is waiting. One that fails says so when it is used. */
+  async open(names: readonly ContenderName[]): Promise<void> {
+    await Promise.allSettled(names.map((name) => this.client(name)));
+  }
+
   /** Another process for clients of one's own making; it ends with the stage or when closed. */
   newChild(program: string, args: readonly string[] = [], nodeArgs: readonly string[] = []): Child {
     const child = Child.start(program, args, nodeArgs);

@@ -11,8 +11,10 @@ export interface SteadyLoad {
   readonly keys: KeyPlan;
   readonly inFlight: number;
   readonly warmMs: number;
-  /** Warms up for as many pairs too, {@link MAX_WARM_MS} at most. Default none. */
+  /** Warms up for as many pairs too. Default none. */
   readonly warmPairs?: number;
+  /** But not longer than this, however many it has done. Default no bound. */
+  readonly maxWarmMs?: number;
   readonly ms: number;
 }
 
@@ -22,9 +24,6 @@ const latencies = new Float64Array(MAX_LATENCIES);
 
 /** How many times longer than asked a slow contender is measured. */
 const MAX_STRETCH = 10;
-
-/** A contender that cannot do its warm-up in this time is slow for other reasons than code that is still cold. */
-const MAX_WARM_MS = 5_000;
 
 /** A contender whose every call fails must not spin. */
 const PAUSE_AFTER_ERROR_MS = 5;
@@ -62,10 +61,10 @@ class SteadyRun {
   }
 
   private async warmedUp(): Promise<void> {
-    const { warmMs, warmPairs = 0 } = this.load;
+    const { warmMs, warmPairs = 0, maxWarmMs = Infinity } = this.load;
     const startedMs = performance.now();
     await sleep(warmMs);
-    while (this.pairsInAll < warmPairs && performance.now() - startedMs < MAX_WARM_MS) await sleep(10);
+    while (this.pairsInAll < warmPairs && performance.now() - startedMs < maxWarmMs) await sleep(10);
   }
 
   /** Longer than asked where not even one pair for each worker is done by then. */

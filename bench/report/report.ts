@@ -48,13 +48,17 @@ function caseReport(at: string, rows: readonly Row[]): string {
 
 const cell = (value: number | undefined): string => (value === undefined ? '-' : short(value));
 
-export function ratioReport(verdicts: readonly Verdict[]): string {
+const OF_A_QUICK_RUN =
+  'Of a quick run, in which nothing gets warm: a whole run may reach what is missed here.';
+
+export function ratioReport(verdicts: readonly Verdict[], quick: boolean): string {
   const lines = verdicts.map(({ ratio, value, met, notMeasured }) => {
     const what = `${ratio.id.padEnd(4)} ${ratio.text}`;
     if (notMeasured !== undefined || value === undefined) return [what, `not measured: ${notMeasured ?? ''}`];
     return [what, `${short(value)} ${ratio.unit}`, targetOf(ratio), met ? 'reached' : 'MISSED'];
   });
-  return ['\n== ratios', '', table(['', 'measured', 'target', ''], lines)].join('\n');
+  const head = quick ? ['\n== ratios', OF_A_QUICK_RUN] : ['\n== ratios'];
+  return [...head, '', table(['', 'measured', 'target', ''], lines)].join('\n');
 }
 
 export function targetOf({ target, unit }: Verdict['ratio']): string {

@@ -8,6 +8,10 @@ const PER = 10_000;
 
 /** Until then Node runs most of a contender's code without having compiled it: at 1 in flight a second is not enough. */
 const WARM_PAIRS = 8_000;
+/** A contender that cannot do it in this time is slow for other reasons than code that is still cold. */
+const MAX_WARM_MS = 5_000;
+/** In a quick run, whose minute has no room for more. */
+const QUICK_WARM_MS = 400;
 /** Before each measurement: a process that stood idle while others were measured takes most of a second to be as fast again. */
 const WARM_MS = 1_000;
 
@@ -23,7 +27,8 @@ export async function measureSteady(
   const timed: SteadyLoad = {
     ...load,
     warmMs: bench.pick(50, WARM_MS),
-    warmPairs: bench.pick(0, WARM_PAIRS),
+    warmPairs: WARM_PAIRS,
+    maxWarmMs: bench.pick(QUICK_WARM_MS, MAX_WARM_MS),
     ms: bench.pick(150, 1_000),
   };
   const sample = await child.call<Sample>('steady', timed);
