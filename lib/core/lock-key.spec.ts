@@ -1,6 +1,7 @@
 import {
   escapeKeyPart,
   formatKey,
+  isSameKey,
   keyCovers,
   keyId,
   keysConflict,
@@ -79,6 +80,15 @@ describe('conflicts', () => {
       true,
       false,
       false,
+    ]);
+  });
+
+  it('a key is the same as its equal only, and neither as the key below it nor as the one above', () => {
+    const keys = [l1, a, b];
+    expect(keys.map((one) => keys.map((other) => isSameKey(one, [...other])))).toEqual([
+      [true, false, false],
+      [false, true, false],
+      [false, false, true],
     ]);
   });
 

@@ -66,6 +66,11 @@ export function keyCovers(held: LockKey, wanted: LockKey): boolean {
   return held[0] === wanted[0] && (held.length === 1 || held[1] === wanted[1]);
 }
 
+/** Whether both name the same thing; an L1 and a key below it do not. */
+export function isSameKey(a: LockKey, b: LockKey): boolean {
+  return a.length === b.length && keyCovers(a, b);
+}
+
 /** A string that differs for different keys, for use in maps. */
 export function keyId(key: LockKey): string {
   return key.length === 1 ? `1${key[0]}` : `2${key[0].length}:${key[0]}${key[1]}`;

@@ -1,5 +1,5 @@
 import {
-  keyId,
+  isSameKey,
   type Clock,
   type DriverHost,
   type KeptLease,
@@ -51,7 +51,7 @@ export class SessionBook {
   /** The grant of this client that `token` proves. */
   grantBy(key: LockKey, token: string): EtcdGrant | undefined {
     for (const { grants } of this.sessions.values())
-      for (const grant of grants) if (grant.token === token && keyId(grant.key) === keyId(key)) return grant;
+      for (const grant of grants) if (grant.token === token && isSameKey(grant.key, key)) return grant;
     return undefined;
   }
 

@@ -5,7 +5,7 @@ import {
   formatKey,
   InvalidOptionError,
   InvalidTokenError,
-  keyId,
+  isSameKey,
   LockNotHeldError,
   LockUnavailableError,
   optionError,
@@ -194,10 +194,9 @@ class KlockDriver implements LockDriver {
   /** Tokens work in the client that acquired: the server takes one only from the session it belongs to (K-093). */
   private grantFor(key: LockKey, token: string, operation: 'release' | 'extend'): DriverGrant {
     const grant = this.attached.grantOf(token);
-    const id = keyId(key);
-    if (grant !== undefined && keyId(grant.key) === id) return grant;
+    if (grant !== undefined && isSameKey(grant.key, key)) return grant;
     for (const other of this.attached.grants()) {
-      if (keyId(other.key) !== id) continue;
+      if (!isSameKey(other.key, key)) continue;
       throw new InvalidTokenError(`the token is not that of the grant of ${formatKey(key)}`, {
         key,
         operation,

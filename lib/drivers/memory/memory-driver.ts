@@ -28,7 +28,7 @@ import {
   abortedError,
   askerOf,
   formatKey,
-  keyId,
+  isSameKey,
   laterOf,
   leaseLadder,
   onAbort,
@@ -358,7 +358,7 @@ export class MemoryDriver implements LockDriver, LocalLocks {
   /** A token proves the grant of its own key only. */
   private grantOf(key: LockKey, token: string): LocalLock | undefined {
     const grant = this.tokens.get(token);
-    return grant !== undefined && keyId(grant.key) === keyId(key) ? grant : undefined;
+    return grant !== undefined && isSameKey(grant.key, key) ? grant : undefined;
   }
 
   private sessionOf(lease: KeptLease): LocalSession | undefined {

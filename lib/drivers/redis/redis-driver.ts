@@ -5,7 +5,7 @@ import {
   LinkedList,
   LockUnavailableError,
   SlotMap,
-  keyId,
+  isSameKey,
   optionError,
   type Capabilities,
   type DefiniteRelease,
@@ -209,7 +209,7 @@ export class RedisDriver implements LockDriver {
   async releaseToken(key: LockKey, token: string): Promise<void> {
     const { session } = this;
     for (const grant of session.grants.values()) {
-      if (grant.token !== token || keyId(grant.key) !== keyId(key)) continue;
+      if (grant.token !== token || !isSameKey(grant.key, key)) continue;
       // Our own: the handle says so before the store frees it.
       session.host.endGrant(grant, 'revoked', 'RELEASED_BY_TOKEN');
       this.drop(grant);

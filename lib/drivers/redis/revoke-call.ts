@@ -1,5 +1,5 @@
 import {
-  keyId,
+  isSameKey,
   type HolderReport,
   type LockErrorFacts,
   type LockKey,
@@ -33,7 +33,7 @@ export async function revokeKey(
   let endedCount = 0;
   for (let look = 0; look < MAX_LOOKS; look++) {
     const { holders } = await inspectKey(session, key, MAX_FOUND);
-    const meant = holders.filter((holder) => options.below === true || keyId(holder.key) === keyId(key));
+    const meant = holders.filter((holder) => options.below === true || isSameKey(holder.key, key));
     const found = await Promise.all(
       meant.map((holder) => revokeOne(session, holder, options.fence ?? holder.fence)),
     );
@@ -61,7 +61,7 @@ async function revokeOne(session: RedisSession, holder: HolderReport, fence: big
 /** One of this client: its handle says so at once. */
 function endOwn(session: RedisSession, holder: HolderReport, drop: (grant: RedisGrant) => void): void {
   for (const grant of session.grants.values()) {
-    if (grant.fence !== holder.fence || keyId(grant.key) !== keyId(holder.key)) continue;
+    if (grant.fence !== holder.fence || !isSameKey(grant.key, holder.key)) continue;
     session.host.endGrant(grant, 'revoked', 'REVOKED');
     drop(grant);
     return;
