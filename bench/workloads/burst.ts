@@ -6,8 +6,6 @@ import type { Workload } from './workload.js';
 
 /** How long nobody does anything before a burst that finds everything asleep. */
 const SILENCE_MS = 20;
-/** The first is what the ratios are about. */
-const OWN: readonly ContenderName[] = ['klock', 'klock-each-asks', 'klock-six-rpc'];
 const AFTER_SILENCE: readonly ContenderName[] = ['klock', 'klock-redis', 'redlock-best', 'nest-redlock-best'];
 
 export const burst: Workload = {
@@ -19,8 +17,9 @@ export const burst: Workload = {
     const libraries = bench.pick(['redlock-best', 'redis-semaphore-best'] satisfies ContenderName[], [
       ...REDIS_LIBRARIES,
     ]);
+    const own = bench.pick<ContenderName[]>(['klock'], ['klock', 'klock-each-asks', 'klock-six-rpc']);
     const contenders: ContenderName[] = [
-      ...(wanted('P5', 'P6') ? bench.pick(OWN.slice(0, 1), OWN) : []),
+      ...(wanted('P5', 'P6') ? own : []),
       ...(wanted('P9') ? (['klock-redis'] as const) : []),
       ...libraries,
     ];

@@ -95,8 +95,9 @@ async function ratio(bench: Bench, rig: Rig): Promise<number> {
     warmMs: bench.pick(20, 50),
     ms: bench.pick(100, 400),
   };
+  const rounds = bench.pick(QUICK_PAIRS_OF_ROUNDS, PAIRS_OF_ROUNDS);
   const ratios: number[] = [];
-  for (let round = 0; round < bench.pick(QUICK_PAIRS_OF_ROUNDS, PAIRS_OF_ROUNDS); round++) {
+  for (let round = 0; round < rounds; round++) {
     const empty = await cpuPerPair(bench, rig.server, rig.atEmpty, load);
     const full = await cpuPerPair(bench, rig.server, rig.atFull, load);
     ratios.push(full / empty);
